@@ -1,23 +1,17 @@
 #include "math/program_layout.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <stdexcept>
 #include <vector>
 
 #include "math/optimizer.h"
+#include "text/shortest_number.h"
 
 namespace disttf::math {
 namespace {
 
 // Of files in the format safetensors, where it is no tensor's name.
 constexpr std::string_view kReservedName = "__metadata__";
-
-std::string number_text(float value) {
-  std::array<char, 32> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
-}
 
 // Its number counts from 1.
 std::string place_text(std::size_t index) { return "variable " + std::to_string(index + 1); }
@@ -61,14 +55,14 @@ std::size_t check_shape(std::size_t index, const Variable& variable) {
 void check_numbers(std::size_t index, const Variable& variable) {
   // The negations include NaN.
   if (const float factor = variable.rate_factor; !(factor >= 0 && factor <= kMaxRateFactor)) {
-    refuse_variable(index, "the rate_factor of " + variable.name + " is " + number_text(factor) +
-                               ", it must be from 0 to 1000");
+    refuse_variable(index, "the rate_factor of " + variable.name + " is " +
+                               shortest_number(factor) + ", it must be from 0 to 1000");
   }
   if (!variable.momentum) {
     return;
   }
   if (const float momentum = *variable.momentum; !(momentum >= 0 && momentum < 1)) {
-    refuse_variable(index, "the momentum of " + variable.name + " is " + number_text(momentum) +
+    refuse_variable(index, "the momentum of " + variable.name + " is " + shortest_number(momentum) +
                                ", it must be at least 0 and below 1");
   }
   if (variable.rate_factor != 1) {
@@ -191,13 +185,13 @@ void validate_variables(std::span<const Variable> variables) {
 std::string describe(const Variable& variable) {
   std::string text = variable.name + " " + shape_text(variable.shape);
   if (variable.momentum) {
-    text += ", running statistic with momentum " + number_text(*variable.momentum);
+    text += ", running statistic with momentum " + shortest_number(*variable.momentum);
   }
   if (!variable.decays) {
     text += ", no weight decay";
   }
   if (variable.rate_factor != 1) {
-    text += ", rate factor " + number_text(variable.rate_factor);
+    text += ", rate factor " + shortest_number(variable.rate_factor);
   }
   return text;
 }

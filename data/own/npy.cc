@@ -5,6 +5,7 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <concepts>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "data/little_endian.h"
 #include "data/own/row_source.h"
 #include "data/own/shown_text.h"
+#include "text/shortest_number.h"
 
 namespace disttf::data {
 namespace {
@@ -221,9 +223,11 @@ auto with_element_type(const NpyHeader& header, Use use) {
 
 template <typename Number>
 std::string shown_number(Number number) {
-  std::array<char, 32> digits{};
-  const auto result = std::to_chars(digits.data(), digits.data() + digits.size(), number);
-  return {digits.data(), result.ptr};
+  if constexpr (std::floating_point<Number>) {
+    return shortest_number(number);
+  } else {
+    return std::to_string(number);
+  }
 }
 
 }  // namespace

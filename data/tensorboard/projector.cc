@@ -1,7 +1,6 @@
 #include "data/tensorboard/projector.h"
 
-#include <array>
-#include <charconv>
+#include "text/shortest_number.h"
 
 namespace disttf::data {
 namespace {
@@ -23,11 +22,8 @@ std::string projector_config(std::string_view name) {
 
 std::string projector_points(std::span<const float> values, std::size_t width) {
   std::string text;
-  std::array<char, 32> digits{};
   for (std::size_t i = 0; i < values.size(); ++i) {
-    // Independent of the locale; the shortest text that reads as the same float.
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), values[i]);
-    text.append(digits.data(), end.ptr);
+    append_shortest(text, values[i]);
     text += (i + 1) % width == 0 ? '\n' : '\t';
   }
   return text;

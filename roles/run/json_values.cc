@@ -7,6 +7,7 @@
 
 #include "data/json/json_text.h"
 #include "roles/run/setting.h"
+#include "text/shortest_number.h"
 
 namespace disttf::roles {
 
@@ -32,7 +33,7 @@ std::string shown(const Json& value) {
 
 double short_number(float value) {
   // Widening the float itself would publish 0.10000000149011612 for 0.1.
-  const std::string text = shortest_text(value);
+  const std::string text = shortest_number(value);
   double parsed = 0;
   std::from_chars(text.data(), text.data() + text.size(), parsed);
   return parsed;

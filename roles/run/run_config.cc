@@ -7,6 +7,7 @@
 #include "math/names.h"
 #include "math/program_layout.h"
 #include "roles/run/setting.h"
+#include "text/shortest_number.h"
 
 namespace disttf::roles {
 namespace {
@@ -81,7 +82,7 @@ void check_early_stopping(const RunConfig& config) {
   const bool has_target = config.target_accuracy != 0;
   const char* const name = has_target ? "target_accuracy" : "patience";
   const std::string value =
-      has_target ? shortest_text(config.target_accuracy) : std::to_string(config.patience);
+      has_target ? shortest_number(config.target_accuracy) : std::to_string(config.patience);
   if (has_target && !config.model.is_program() && math::loss_type(config.model.loss).of_numbers) {
     refuse_setting(name, value, "allowed where labels are numbers; --patience is");
   }
@@ -205,8 +206,8 @@ void validate(const RunConfig& config) {
   }
   // A clipped gradient must be accepted.
   if (config.max_gradient_norm != 0 && config.max_gradient_norm < config.clip_norm) {
-    refuse_setting("max_gradient_norm", shortest_text(config.max_gradient_norm),
-                   "0 or at least --clip_norm, " + shortest_text(config.clip_norm));
+    refuse_setting("max_gradient_norm", shortest_number(config.max_gradient_norm),
+                   "0 or at least --clip_norm, " + shortest_number(config.clip_norm));
   }
   if (config.sync_replicas && config.max_staleness) {
     refuse_setting("max_staleness", std::to_string(*config.max_staleness),
@@ -259,7 +260,7 @@ std::optional<WireDtype> wire_dtype_from_name(std::string_view name) noexcept {
 }
 
 std::string compress_name(float top_k) {
-  return top_k == 0 ? "none" : kTopK + shortest_text(top_k);
+  return top_k == 0 ? "none" : kTopK + shortest_number(top_k);
 }
 
 std::optional<float> compress_from_name(std::string_view name) noexcept {

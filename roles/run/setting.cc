@@ -1,12 +1,13 @@
 #include "roles/run/setting.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <system_error>
+
+#include "text/shortest_number.h"
 
 namespace disttf::roles {
 namespace {
@@ -80,7 +81,9 @@ struct ToText {
     const auto& number = value.field.in(run);
     return number ? std::to_string(*number) : std::string();
   }
-  std::string operator()(const Fraction& value) const { return shortest_text(value.field.in(run)); }
+  std::string operator()(const Fraction& value) const {
+    return shortest_number(value.field.in(run));
+  }
   std::string operator()(const Switch& value) const {
     return value.field.in(run) ? "true" : "false";
   }
@@ -190,7 +193,7 @@ struct CheckBounds {
   void operator()(const Fraction& value) const {
     const float number = value.field.in(run);
     if (!is_in(value.range, number)) {
-      refuse_setting(name, shortest_text(number), range_text(value.range));
+      refuse_setting(name, shortest_number(number), range_text(value.range));
     }
   }
   // The member cannot hold anything else, or math::validate() checks it.
@@ -212,12 +215,6 @@ bool Choice::set(RunConfig& run, std::string_view name) const {
   // The names are in the order of the enumeration.
   set_(run, static_cast<std::size_t>(found - names_.begin()));
   return true;
-}
-
-std::string shortest_text(float value) {
-  // Longer than any: "-1.17549435e-38" has 15 characters.
-  std::array<char, 32> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
 std::string text_of(const Setting& setting, const RunConfig& run) {

@@ -178,9 +178,6 @@ struct Setting {
 // its own bounds.
 void check_bounds(const Setting& setting, const RunConfig& run);
 
-// Returns the shortest decimal that reads back as the same float: 0.001, not 0.0010000000474974513.
-[[nodiscard]] std::string shortest_text(float value);
-
 // Throws std::invalid_argument: "--batch_size: 0 is not from 1 to 1048576".
 [[noreturn]] void refuse_setting(std::string_view name, const std::string& value,
                                  std::string_view allowed);

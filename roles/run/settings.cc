@@ -8,6 +8,7 @@
 #include "math/rate_schedule.h"
 #include "math/test_shifts.h"
 #include "roles/run/setting.h"
+#include "text/shortest_number.h"
 
 namespace disttf::roles {
 namespace {
@@ -33,7 +34,7 @@ std::string learning_rates_text() {
   }
   std::string text;
   for (const auto& [rate, those] : optimizers) {
-    text += (text.empty() ? "" : ", ") + shortest_text(rate) + " for " + those;
+    text += (text.empty() ? "" : ", ") + shortest_number(rate) + " for " + those;
   }
   return text + "; a tenth of it for lenet and cnn";
 }

@@ -1,22 +1,15 @@
 #include "roles/program/core/gradient_bits.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 
+#include "text/shortest_number.h"
+
 namespace disttf::roles {
 namespace {
-
-// The shortest text that no other finite float has.
-std::string float_text(float value) {
-  std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-  return {text.data(), end};
-}
 
 std::string variable_text(const math::ParameterLayout& layout, std::size_t index) {
   return "variable " + std::to_string(index + 1) + " of " +
@@ -45,7 +38,7 @@ std::optional<std::string> bit_difference(const math::ParameterLayout& layout,
       return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
     });
     return element_text(layout, index, static_cast<std::size_t>(found.in1 - mine.begin())) +
-           float_text(*found.in1) + " and " + float_text(*found.in2);
+           shortest_number(*found.in1) + " and " + shortest_number(*found.in2);
   }
   return std::nullopt;
 }
@@ -59,7 +52,7 @@ std::optional<std::string> not_finite(const math::ParameterLayout& layout,
         std::ranges::find_if_not(mine, [](float value) { return std::isfinite(value); });
     if (found != mine.end()) {
       return element_text(layout, index, static_cast<std::size_t>(found - mine.begin())) +
-             float_text(*found);
+             shortest_number(*found);
     }
   }
   return std::nullopt;
@@ -76,7 +69,7 @@ std::optional<std::string> written_padding(const math::ParameterLayout& layout,
     const auto found = std::ranges::find_if(gap, [](float value) { return value != 0; });
     if (found != gap.end()) {
       return "float " + std::to_string(found - gap.begin() + 1) + " behind " +
-             variable_text(layout, index) + ": " + float_text(*found);
+             variable_text(layout, index) + ": " + shortest_number(*found);
     }
   }
   return std::nullopt;

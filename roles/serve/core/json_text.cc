@@ -1,11 +1,10 @@
 #include "roles/serve/core/json_text.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 
 #include "roles/serve/core/api_error.h"
+#include "text/shortest_number.h"
 #include "text/shown_text.h"
 
 namespace disttf::roles {
@@ -14,11 +13,9 @@ void append_number(std::string& text, float value) {
   if (!std::isfinite(value)) {
     throw ApiError(500, "the model's output is not finite");
   }
-  std::array<char, 16> buffer{};  // the longest is "-1.17549435e-38"
-  const std::string_view digits(
-      buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr);
-  text += digits;
-  if (digits.find_first_of(".e") == std::string_view::npos) {
+  const std::size_t before = text.size();
+  append_shortest(text, value);
+  if (text.find_first_of(".e", before) == std::string::npos) {
     text += ".0";  // for readers that distinguish whole numbers
   }
 }
