@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "net/wire/text.h"
 
 namespace disttf {
@@ -30,43 +31,24 @@ CLI::Validator two_shares() {
 
 void add_own_data_flags(CLI::App& app, OwnDataFlags& flags, const std::string& group,
                         bool has_path) {
+  FlagGroup add(app, group);
   if (has_path) {
-    app.add_option("--data", flags.path,
-                   "[your own data](training.md#your-own-data): a table (`.csv`, `.libsvm`), "
-                   "arrays (`.npz`), a folder with `train.csv` and `test.csv`, a folder of images "
-                   "per class, or IDX files; or [a bucket's URL](stores.md#data) of these")
-        ->type_name("PATH")
-        ->group(group);
+    add.text("--data", flags.path, "PATH",
+             "[your own data](training.md#your-own-data): a table (`.csv`, `.libsvm`), "
+             "arrays (`.npz`), a folder with `train.csv` and `test.csv`, a folder of images "
+             "per class, or IDX files; or [a bucket's URL](stores.md#data) of these");
   }
-  app.add_option("--label_column", flags.label_column,
-                 "label column, by name or number [label, class, target or species; else the last]")
-      ->type_name("COLUMN")
-      ->group(group);
-  app.add_option("--label_type", flags.label_type,
-                 "`class` (classification) or `number` (regression)")
-      ->type_name("NAME")
-      ->check(one_of({"class", "number"}))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option_function<std::vector<std::string>>(
-         "--ignore_columns",
-         [&flags](const std::vector<std::string>& texts) {
-           flags.ignored_columns = split_at_commas(texts);
-         },
-         "columns to ignore, by name or number")
-      ->type_name("COLUMN,...")
-      ->group(group);
-  app.add_option("--skip_lines", flags.skipped_lines, "lines to skip at the start of each file")
-      ->type_name("N")
-      ->transform(whole_number(0, kMostSkippedLines))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--hold_out", flags.hold_out,
-                 "shares of rows for validation and test, if these have no files of their own")
-      ->type_name("V,T")
-      ->check(two_shares())
-      ->capture_default_str()
-      ->group(group);
+  add.text("--label_column", flags.label_column, "COLUMN",
+           "label column, by name or number [label, class, target or species; else the last]");
+  add.choice("--label_type", flags.label_type, "NAME", {"class", "number"},
+             "`class` (classification) or `number` (regression)");
+  add.list("--ignore_columns", flags.ignored_columns, "COLUMN,...",
+           "columns to ignore, by name or number");
+  add.number("--skip_lines", flags.skipped_lines, "N", 0, kMostSkippedLines,
+             "lines to skip at the start of each file");
+  add.text("--hold_out", flags.hold_out, "V,T",
+           "shares of rows for validation and test, if these have no files of their own")
+      ->check(two_shares());
 }
 
 std::optional<data::OwnDataOptions> own_data_options(const OwnDataFlags& flags) {

@@ -11,6 +11,7 @@
 
 #include "data/output_file.h"
 #include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "main/flags/group_names.h"
 #include "main/options_file.h"
 #include "main/render/dcos_options.h"
@@ -31,129 +32,63 @@ using render::refuse;
 constexpr std::uint64_t kMostTasks = 1000;  // of one job
 constexpr std::uint64_t kMostGpus = 64;
 
-void add_tasks(CLI::App& app, RenderFlags& flags) {
-  const auto add_count = [&app](const char* names, std::size_t& count, std::uint64_t least,
-                                const char* description) {
-    app.add_option(names, count, description)
-        ->type_name("N")
-        ->transform(whole_number(least, kMostTasks))
-        ->capture_default_str()
-        ->group(kRenderGroup);
-  };
+void add_tasks(FlagGroup& add, RenderFlags& flags) {
   // At least one ps: make_groups() relies on it.
-  add_count("--ps,-s", flags.ps, 1, "parameter servers");
-  add_count("--workers,-w", flags.workers, 0, "workers");
-  app.add_flag("--chief", flags.chief, "add a separate chief, which also trains")
-      ->transform(boolean())
-      ->group(kRenderGroup);
-  app.add_flag("--evaluator", flags.evaluator,
-               "add an [evaluator](evaluator.md): compose, jobset, kubernetes, nomad, statefulset, "
-               "swarm, tfjob and trainjob only")
-      ->transform(boolean())
-      ->group(kRenderGroup);
+  add.number("--ps,-s", flags.ps, "N", 1, kMostTasks, "parameter servers");
+  add.number("--workers,-w", flags.workers, "N", 0, kMostTasks, "workers");
+  add.toggle("--chief", flags.chief, "add a separate chief, which also trains");
+  add.toggle("--evaluator", flags.evaluator,
+             "add an [evaluator](evaluator.md): compose, jobset, kubernetes, nomad, statefulset, "
+             "swarm, tfjob and trainjob only");
 }
 
-void add_resources(CLI::App& app, RenderFlags& flags) {
-  const auto add_cpus = [&app](const char* name, std::optional<double>& cpus, const char* text) {
-    app.add_option(name, cpus, text)
-        ->type_name("N")
-        ->check(number_above_zero())
-        ->group(kRenderGroup);
-  };
-  const auto add_memory = [&app](const char* name, std::optional<std::uint64_t>& mib,
-                                 const char* text) {
-    app.add_option(name, mib, text)
-        ->type_name("MIB")
-        ->transform(whole_number(1, kMostMemoryMib))
-        ->group(kRenderGroup);
-  };
-  add_cpus("--cpus", flags.cpus, "CPUs of each task [the engine's default]");
-  add_cpus("--ps_cpus", flags.ps_cpus, "CPUs of each ps [as `--cpus`]");
-  add_memory("--memory", flags.memory_mib, "MiB of each task [the engine's default]");
-  add_memory("--ps_memory", flags.ps_memory_mib, "MiB of each ps [as `--memory`]");
-  add_cpus("--serve_cpus", flags.serve_cpus, "CPUs of each serving task [as `--cpus`]");
-  add_memory("--serve_memory", flags.serve_memory_mib, "MiB of each serving task [as `--memory`]");
-  app.add_option("--gpus", flags.gpus,
-                 "GPUs of each trainer, for the program of `--program`; ps get none")
-      ->type_name("N")
-      ->transform(whole_number(0, kMostGpus))
-      ->capture_default_str()
-      ->group(kRenderGroup);
+void add_resources(FlagGroup& add, RenderFlags& flags) {
+  add.decimal("--cpus", flags.cpus, "N", "CPUs of each task [the engine's default]");
+  add.decimal("--ps_cpus", flags.ps_cpus, "N", "CPUs of each ps [as `--cpus`]");
+  add.number("--memory", flags.memory_mib, "MIB", 1, kMostMemoryMib,
+             "MiB of each task [the engine's default]");
+  add.number("--ps_memory", flags.ps_memory_mib, "MIB", 1, kMostMemoryMib,
+             "MiB of each ps [as `--memory`]");
+  add.decimal("--serve_cpus", flags.serve_cpus, "N", "CPUs of each serving task [as `--cpus`]");
+  add.number("--serve_memory", flags.serve_memory_mib, "MIB", 1, kMostMemoryMib,
+             "MiB of each serving task [as `--memory`]");
+  add.number("--gpus", flags.gpus, "N", 0, kMostGpus,
+             "GPUs of each trainer, for the program of `--program`; ps get none");
 }
 
-// Adds a flag of comma-separated entries. An optional list shows whether the flag was given.
-template <typename List>
-CLI::Option* add_list(CLI::App& app, const char* name, List& list, const char* description) {
-  return app
-      .add_option_function<std::vector<std::string>>(
-          name, [&list](const std::vector<std::string>& texts) { list = split_at_commas(texts); },
-          description)
-      ->group(kRenderGroup);
+void add_places(FlagGroup& add, RenderFlags& flags) {
+  add.number("--port", flags.port, "N", 1, kMostPort,
+             "port of each task; the first port if tasks share machines");
+  add.number("--ps_port", flags.ps_port, "N", 1, kMostPort, "port of each ps [as `--port`]");
+  add.number("--metrics_port", flags.metrics_port, "N", 1, kMostPort,
+             "port of each task's [metrics](metrics.md); pods get the annotations for scrapers "
+             "[none]");
+  add.toggle("--pod_monitor", flags.pod_monitor,
+             "Kubernetes targets: add a PodMonitor for the Prometheus Operator");
+  add.list("--volumes", flags.volumes, "SOURCE:PATH[:ro],...",
+           "`SOURCE:PATH` or `SOURCE:PATH:ro`: host directories or named volumes, mounted at PATH");
+  add.list("--placement", flags.placement, "PLACE,...",
+           "placement constraints of tasks in the engine's terms: `KEY=VALUE`");
+  add.list("--ps_placement", flags.ps_placement, "PLACE,...",
+           "placement constraints of ps [as `--placement`]");
 }
 
-void add_places(CLI::App& app, RenderFlags& flags) {
-  app.add_option("--port", flags.port, "port of each task; the first port if tasks share machines")
-      ->type_name("N")
-      ->transform(whole_number(1, kMostPort))
-      ->capture_default_str()
-      ->group(kRenderGroup);
-  app.add_option("--ps_port", flags.ps_port, "port of each ps [as `--port`]")
-      ->type_name("N")
-      ->transform(whole_number(1, kMostPort))
-      ->group(kRenderGroup);
-  app.add_option(
-         "--metrics_port", flags.metrics_port,
-         "port of each task's [metrics](metrics.md); pods get the annotations for scrapers [none]")
-      ->type_name("N")
-      ->transform(whole_number(1, kMostPort))
-      ->group(kRenderGroup);
-  app.add_flag("--pod_monitor", flags.pod_monitor,
-               "Kubernetes targets: add a PodMonitor for the Prometheus Operator")
-      ->transform(boolean())
-      ->group(kRenderGroup);
-  add_list(app, "--volumes", flags.volumes,
-           "`SOURCE:PATH` or `SOURCE:PATH:ro`: host directories or named volumes, mounted at PATH")
-      ->type_name("SOURCE:PATH[:ro],...");
-  add_list(app, "--placement", flags.placement,
-           "placement constraints of tasks in the engine's terms: `KEY=VALUE`")
-      ->type_name("PLACE,...");
-  add_list(app, "--ps_placement", flags.ps_placement,
-           "placement constraints of ps [as `--placement`]")
-      ->type_name("PLACE,...");
-}
-
-void add_text(CLI::App& app, const char* name, std::string& text, const char* type,
-              const char* description) {
-  app.add_option(name, text, description)->type_name(type)->group(kRenderGroup);
-}
-
-void add_serving(CLI::App& app, RenderFlags& flags) {
-  app.add_option("--serve", flags.serve,
-                 "number of tasks that [serve](targets/README.md#serving) the checkpoints of "
-                 "`--train_dir`, which must be below a directory of `--volumes`")
-      ->type_name("N")
-      ->transform(whole_number(0, kMostTasks))
-      ->capture_default_str()
-      ->group(kRenderGroup);
-  app.add_option("--serve_port", flags.serve_port, "port of the serving tasks")
-      ->type_name("N")
-      ->transform(whole_number(1, kMostPort))
-      ->capture_default_str()
-      ->group(kRenderGroup);
-  add_text(app, "--storage_uri", flags.storage_uri, "URI",
+void add_serving(FlagGroup& add, RenderFlags& flags) {
+  add.number("--serve", flags.serve, "N", 0, kMostTasks,
+             "number of tasks that [serve](targets/README.md#serving) the checkpoints of "
+             "`--train_dir`, which must be below a directory of `--volumes`");
+  add.number("--serve_port", flags.serve_port, "N", 1, kMostPort, "port of the serving tasks");
+  add.text("--storage_uri", flags.storage_uri, "URI",
            "kserve: URI of the model [the volume claim of `--train_dir`]");
 }
 
-void add_scheduling(CLI::App& app, RenderFlags& flags) {
-  app.add_option("--gang", flags.gang,
-                 "`kueue`, `volcano`: scheduler that places [all pods of a run or "
-                 "none](targets/README.md#gang-scheduling) [each pod is placed alone]")
-      ->type_name("NAME")
-      ->check(one_of({"kueue", "volcano"}))
-      ->group(kRenderGroup);
-  add_text(app, "--queue", flags.queue, "NAME", "queue of `--gang`");
-  add_text(app, "--priority", flags.priority, "NAME", "Kubernetes: PriorityClass of the pods");
-  add_text(app, "--spread", flags.spread, "LABEL",
+void add_scheduling(FlagGroup& add, RenderFlags& flags) {
+  add.choice("--gang", flags.gang, "NAME", {"kueue", "volcano"},
+             "`kueue`, `volcano`: scheduler that places [all pods of a run or "
+             "none](targets/README.md#gang-scheduling) [each pod is placed alone]");
+  add.text("--queue", flags.queue, "NAME", "queue of `--gang`");
+  add.text("--priority", flags.priority, "NAME", "Kubernetes: PriorityClass of the pods");
+  add.text("--spread", flags.spread, "LABEL",
            "Kubernetes: node label, such as kubernetes.io/hostname, over whose values pods are "
            "spread if possible");
 }
@@ -324,6 +259,7 @@ std::string target_list() {
 }  // namespace
 
 void add_render_flags(CLI::App& app, RenderFlags& flags) {
+  FlagGroup add(app, kRenderGroup);
   // For the help; the word is taken off the command line before the flags are read.
   std::vector<std::string> targets;
   for (const render::Target& target : render::targets()) {
@@ -331,37 +267,29 @@ void add_render_flags(CLI::App& app, RenderFlags& flags) {
   }
   app.add_option("TARGET")->description("One of those below")->check(one_of(std::move(targets)));
   app.footer(target_list());
-  app.add_option("--name", flags.name, "name of the run: lower-case letters, digits, hyphens")
-      ->type_name("NAME")
-      ->capture_default_str()
-      ->group(kRenderGroup);
-  add_text(app, "--image", flags.image, "IMAGE",
+  add.text("--name", flags.name, "NAME", "name of the run: lower-case letters, digits, hyphens");
+  add.text("--image", flags.image, "IMAGE",
            "the container image, with a COMMAND that of the trainers [`disttf`, with tfmesos its "
            "own]");
-  add_program_flags(app, flags, kRenderGroup);
-  add_tasks(app, flags);
-  add_resources(app, flags);
-  add_places(app, flags);
-  add_serving(app, flags);
-  add_scheduling(app, flags);
-  add_text(app, "--secret", flags.secret, "NAME",
+  add_program_flags(add, flags);
+  add_tasks(add, flags);
+  add_resources(add, flags);
+  add_places(add, flags);
+  add_serving(add, flags);
+  add_scheduling(add, flags);
+  add.text("--secret", flags.secret, "NAME",
            "the engine's name of [the run's secret](targets/README.md#a-secret); compose, slurm: a "
            "file");
-  add_text(app, "--namespace", flags.name_space, "NAME", "Kubernetes namespace");
-  add_text(app, "--domain", flags.domain, "NAME",
-           "domain of task names, if the engine allows a choice");
-  app.add_flag(
-         "--tensorboard", flags.tensorboard,
-         "marathon, dcos: add a TensorBoard task for `--log_dir` or `--train_dir`, at port 6006")
-      ->transform(boolean())
-      ->group(kRenderGroup);
-  app.add_option("--tensorboard_image", flags.tensorboard_image, "image of the TensorBoard task")
-      ->type_name("IMAGE")
-      ->capture_default_str()
-      ->group(kRenderGroup);
-  add_text(app, "--options", flags.options, "FILE",
+  add.text("--namespace", flags.name_space, "NAME", "Kubernetes namespace");
+  add.text("--domain", flags.domain, "NAME", "domain of task names, if the engine allows a choice");
+  add.toggle(
+      "--tensorboard", flags.tensorboard,
+      "marathon, dcos: add a TensorBoard task for `--log_dir` or `--train_dir`, at port 6006");
+  add.text("--tensorboard_image", flags.tensorboard_image, "IMAGE",
+           "image of the TensorBoard task");
+  add.text("--options", flags.options, "FILE",
            "dcos: options file of the TensorFlow package, JSON");
-  add_text(app, "--output", flags.output, "FILE", "output file [standard output]");
+  add.text("--output", flags.output, "FILE", "output file [standard output]");
 }
 
 const render::Target& take_target(std::vector<std::string>& arguments) {

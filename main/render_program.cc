@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <stdexcept>
 
+#include "main/flags/flag_group.h"
+
 namespace disttf {
 namespace {
 
@@ -21,19 +23,15 @@ void check_without_command(const RenderFlags& flags, const std::string& path) {
 
 }  // namespace
 
-void add_program_flags(CLI::App& app, RenderFlags& flags, const char* group) {
-  app.add_option("--program", flags.program,
-                 "[your own program](targets/README.md#your-own-program) trains: the COMMAND after "
-                 "`--`; dcos: without one the job of `--options`. FILE: path of disttf in its "
-                 "image, or on every machine without an image "
-                 "[`disttf`, with tfmesos `/disttf`; a COMMAND's image is given disttf]")
-      ->type_name("FILE")
-      ->expected(0, 1)
-      ->group(group);
-  app.add_option("--disttf_image", flags.disttf_image,
-                 "with a COMMAND: image of the other tasks, with disttf at `/disttf` [`disttf`]")
-      ->type_name("IMAGE")
-      ->group(group);
+void add_program_flags(FlagGroup& add, RenderFlags& flags) {
+  add.text("--program", flags.program, "FILE",
+           "[your own program](targets/README.md#your-own-program) trains: the COMMAND after "
+           "`--`; dcos: without one the job of `--options`. FILE: path of disttf in its "
+           "image, or on every machine without an image "
+           "[`disttf`, with tfmesos `/disttf`; a COMMAND's image is given disttf]")
+      ->expected(0, 1);
+  add.text("--disttf_image", flags.disttf_image, "IMAGE",
+           "with a COMMAND: image of the other tasks, with disttf at `/disttf` [`disttf`]");
 }
 
 std::string checked_program(const RenderFlags& flags) {

@@ -12,6 +12,7 @@
 
 #include "main/commands/action.h"
 #include "main/commands/texts.h"
+#include "main/commands/words.h"
 #include "main/environment.h"
 #include "main/flags/process.h"
 #include "roles/process/attempt.h"
@@ -85,16 +86,6 @@ class WordCommand : public Command {
   // Removes the words from the front of `arguments`; flags follow them. Throws as take_words().
   virtual void take(std::vector<std::string>& arguments) = 0;
 };
-
-// Whether `arguments` begin with a word, which is not empty.
-[[nodiscard]] bool begins_with_word(const std::vector<std::string>& arguments);
-// Removes the first word. REQUIRES: there is one.
-[[nodiscard]] std::string take_first(std::vector<std::string>& arguments);
-
-// The same of a command that takes no second one. Throws std::invalid_argument if another word
-// follows. `what` is its name in the message.
-[[nodiscard]] std::string take_only_word(std::vector<std::string>& arguments,
-                                         const std::string& command, const std::string& what);
 
 struct CommandRow {
   const char* name;

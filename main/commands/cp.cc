@@ -1,8 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "main/commands/registry.h"
-#include "main/commands/store_words.h"
-#include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "roles/store/shell/storage.h"
 #include "roles/store/shell/store_command.h"
 
@@ -15,13 +14,11 @@ constexpr std::uint64_t kMostCopyThreads = 64;
 class CpCommand : public WordCommand {
  public:
   void add_options(CLI::App& app) override {
+    FlagGroup add(app, "Copy");
     app.add_option("FROM")->description(kPlaceAbout);
     app.add_option("TO")->description("The same; directories are copied recursively");
-    app.add_option("--files_at_once", command_.threads, "number of files copied at once")
-        ->type_name("N")
-        ->transform(whole_number(1, kMostCopyThreads))
-        ->capture_default_str()
-        ->group("Copy");
+    add.number("--files_at_once", command_.threads, "N", 1, kMostCopyThreads,
+               "number of files copied at once");
   }
 
   std::unique_ptr<Action> action(const ParsedLine& /*line*/) override {

@@ -6,6 +6,7 @@
 #include "main/commands/data_text.h"
 #include "main/commands/registry.h"
 #include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "net/wire/text.h"
 #include "roles/process/stop_signal.h"
 
@@ -28,16 +29,14 @@ int inspect(const Inspection& inspection) {
 class DataCommand : public WordCommand {
  public:
   void add_options(CLI::App& app) override {
+    FlagGroup add(app, kInspectGroup);
     app.add_option("ACTION")->description("inspect")->check(one_of({"inspect"}));
     app.add_option("PATH")->description(
         "a table (.csv, .libsvm), arrays (.npz), or a folder with train.csv and test.csv, with "
         "folders of images by class, or with IDX files");
     add_own_data_flags(app, data_.own, kInspectGroup, /*has_path=*/false);
-    app.add_option("--data_dir", data_.data_dir, "directory for the converted data")
-        ->type_name("DIR")
-        ->capture_default_str()
-        ->group(kInspectGroup);
-    app.add_flag("--json", as_json_, "print JSON")->transform(boolean())->group(kInspectGroup);
+    add.text("--data_dir", data_.data_dir, "DIR", "directory for the converted data");
+    add.toggle("--json", as_json_, "print JSON");
   }
 
   std::unique_ptr<Action> action(const ParsedLine& line) override {

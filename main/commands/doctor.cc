@@ -4,6 +4,7 @@
 
 #include "main/commands/registry.h"
 #include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 
 namespace disttf {
 namespace {
@@ -13,11 +14,9 @@ constexpr const char* kDoctorGroup = "Doctor";
 class DoctorCommand : public Command {
  public:
   void add_options(CLI::App& app) override {
-    app.add_flag("--json", as_json_, "print JSON")->transform(boolean())->group(kDoctorGroup);
-    app.add_option("--port", port_, "port to check for a task [none]")
-        ->type_name("PORT")
-        ->transform(whole_number(1, kMostPort))
-        ->group(kDoctorGroup);
+    FlagGroup add(app, kDoctorGroup);
+    add.toggle("--json", as_json_, "print JSON");
+    add.number("--port", port_, "PORT", 1, kMostPort, "port to check for a task [none]");
   }
 
   std::unique_ptr<Action> action(const ParsedLine& line) override {

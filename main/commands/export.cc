@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "main/commands/registry.h"
-#include "main/flag_values.h"
 #include "main/flags/data.h"
+#include "main/flags/flag_group.h"
 #include "main/version.h"
 #include "math/denormals.h"
 #include "roles/export/shell/export_command.h"
@@ -20,23 +20,18 @@ constexpr const char* kExportGroup = "Export";
 class ExportCommand : public WordCommand {
  public:
   void add_options(CLI::App& app) override {
+    FlagGroup add(app, kExportGroup);
     app.add_option("MODEL")->description(
         "The --train_dir of a run, whose newest complete checkpoint is used, one checkpoint, or an "
         "export in format disttf");
-    app.add_option("--format", format_,
-                   "`disttf`, a directory for predict and serve; `onnx`; `saved_model` of "
-                   "TensorFlow; `safetensors`; `npz` of NumPy")
-        ->type_name("NAME")
-        ->check(one_of({roles::kExportFormats.begin(), roles::kExportFormats.end()}))
-        ->group(kExportGroup);
-    app.add_option("--output", output_,
-                   "output file, or directory of `disttf` and `saved_model` [`model.onnx` and the "
-                   "like, `model`, `saved_model/STEP`]")
-        ->type_name("PATH")
-        ->group(kExportGroup);
-    app.add_flag("--overwrite", overwrite_, "replace an existing export of this format")
-        ->transform(boolean())
-        ->group(kExportGroup);
+    add.choice("--format", format_, "NAME",
+               {roles::kExportFormats.begin(), roles::kExportFormats.end()},
+               "`disttf`, a directory for predict and serve; `onnx`; `saved_model` of "
+               "TensorFlow; `safetensors`; `npz` of NumPy");
+    add.text("--output", output_, "PATH",
+             "output file, or directory of `disttf` and `saved_model` [`model.onnx` and the "
+             "like, `model`, `saved_model/STEP`]");
+    add.toggle("--overwrite", overwrite_, "replace an existing export of this format");
     data_.add_to(app, DataFlags::Takes::kOwn);
   }
 

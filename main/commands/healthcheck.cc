@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "main/commands/registry.h"
-#include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "net/http/url.h"
 
 namespace disttf {
@@ -16,22 +16,16 @@ constexpr std::uint64_t kMostHealthcheckSeconds = 3600;
 class HealthcheckCommand : public WordCommand {
  public:
   void add_options(CLI::App& app) override {
+    FlagGroup add(app, kHealthcheckGroup);
     app.add_option("URL")->description(
         "The URL to request, such as http://127.0.0.1:8501/v2/health/ready: exits with 0 if the "
         "status is 200, else 1; without it the disttf of this container");
-    app.add_option("--timeout", timeout_s_, "seconds for the whole check; then it fails")
-        ->type_name("SECONDS")
-        ->transform(whole_number(1, kMostHealthcheckSeconds))
-        ->capture_default_str()
-        ->group(kHealthcheckGroup);
-    app.add_option("--ca_file", options_.ca_file,
-                   "trusted certificate authorities of an https URL, PEM [the system's file]")
-        ->type_name("FILE")
-        ->group(kHealthcheckGroup);
-    app.add_option("--token_file", options_.token_file,
-                   "file whose first [token](security.md#access-tokens) is sent")
-        ->type_name("FILE")
-        ->group(kHealthcheckGroup);
+    add.number("--timeout", timeout_s_, "SECONDS", 1, kMostHealthcheckSeconds,
+               "seconds for the whole check; then it fails");
+    add.text("--ca_file", options_.ca_file, "FILE",
+             "trusted certificate authorities of an https URL, PEM [the system's file]");
+    add.text("--token_file", options_.token_file, "FILE",
+             "file whose first [token](security.md#access-tokens) is sent");
   }
 
   std::unique_ptr<Action> action(const ParsedLine& /*line*/) override {

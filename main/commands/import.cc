@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "main/commands/registry.h"
-#include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "main/flags/model_input.h"
 #include "main/flags/training.h"
 #include "math/model_spec.h"
@@ -18,25 +18,17 @@ constexpr const char* kImportGroup = "Import";
 class ImportCommand : public WordCommand {
  public:
   void add_options(CLI::App& app) override {
+    FlagGroup add(app, kImportGroup);
     app.add_option("FILE")->description("ONNX, safetensors or NumPy's .npz");
-    app.add_option("--train_dir", train_dir_,
-                   "directory for the checkpoint that a run continues from")
-        ->type_name("DIR")
-        ->group(kImportGroup);
-    app.add_option("--input", input_,
-                   "shape of an example: height, width, channels [as the file has it]")
-        ->type_name("HxWxC")
-        ->group(kImportGroup);
-    app.add_option("--input_layout", layout_,
-                   "layout of an ONNX file's input: `nchw` (channels first) or `nhwc` (channels "
-                   "last, as in Keras) [as the file says]")
-        ->type_name("ORDER")
-        ->check(one_of({"nchw", "nhwc"}))
-        ->group(kImportGroup);
-    app.add_option("--classes", classes_, "number of classes [as the file has it]")
-        ->type_name("N")
-        ->transform(whole_number(1, math::kMaxClasses))
-        ->group(kImportGroup);
+    add.text("--train_dir", train_dir_, "DIR",
+             "directory for the checkpoint that a run continues from");
+    add.text("--input", input_, "HxWxC",
+             "shape of an example: height, width, channels [as the file has it]");
+    add.choice("--input_layout", layout_, "ORDER", {"nchw", "nhwc"},
+               "layout of an ONNX file's input: `nchw` (channels first) or `nhwc` (channels "
+               "last, as in Keras) [as the file says]");
+    add.number("--classes", classes_, "N", 1, math::kMaxClasses,
+               "number of classes [as the file has it]");
     training_.add_model(app);
   }
 

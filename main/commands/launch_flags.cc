@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "main/flags/group_names.h"
 #include "main/render/deployment.h"
 #include "net/wire/text.h"
@@ -25,57 +26,31 @@ constexpr const char* kNoControl = "none";
 using roles::kMaxCount;
 
 void add_tasks_of_launch(CLI::App& app, LaunchFlags& flags) {
-  app.add_option("--ps,-s", flags.ps, "parameter servers to start")
-      ->type_name("N")
-      ->transform(whole_number(0, kMostStarted))
-      ->capture_default_str()
-      ->group(kLaunchGroup);
-  app.add_option("--workers,-w", flags.workers, "workers to start")
-      ->type_name("N")
-      ->transform(whole_number(0, kMostStarted))
-      ->capture_default_str()
-      ->group(kLaunchGroup);
-  app.add_flag("--chief", flags.chief, "start a separate chief, which also trains")
-      ->transform(boolean())
-      ->group(kLaunchGroup);
-  app.add_flag("--evaluator", flags.evaluator,
-               "start an [evaluator](evaluator.md), whose exit does not end the run")
-      ->transform(boolean())
-      ->group(kLaunchGroup);
-  app.add_option(
-         "--restart", flags.restart,
-         "`on-failure`: restart tasks that were killed or lost their peers; `never`: end the run")
-      ->type_name("NAME")
-      ->check(one_of({"on-failure", "never"}))
-      ->capture_default_str()
-      ->group(kLaunchGroup);
-  app.add_option(
-         "--max_restarts", flags.max_restarts,
-         "most restarts of all tasks together; the evaluator has a separate limit of the same size")
-      ->type_name("N")
-      ->transform(whole_number(0, kMaxCount))
-      ->capture_default_str()
-      ->group(kLaunchGroup);
-  app.add_option("--chaos", flags.chaos,
-                 "`SEED,RATE`: kill or freeze a task at RATE of 1000 steps, chosen by SEED; "
-                 "implies `--chaos_frames SEED,RATE`")
-      ->type_name("SEED,RATE")
-      ->check(seed_and_rate())
-      ->group(kLaunchGroup);
+  FlagGroup add(app, kLaunchGroup);
+  add.number("--ps,-s", flags.ps, "N", 0, kMostStarted, "parameter servers to start");
+  add.number("--workers,-w", flags.workers, "N", 0, kMostStarted, "workers to start");
+  add.toggle("--chief", flags.chief, "start a separate chief, which also trains");
+  add.toggle("--evaluator", flags.evaluator,
+             "start an [evaluator](evaluator.md), whose exit does not end the run");
+  add.choice(
+      "--restart", flags.restart, "NAME", {"on-failure", "never"},
+      "`on-failure`: restart tasks that were killed or lost their peers; `never`: end the run");
+  add.number(
+      "--max_restarts", flags.max_restarts, "N", 0, kMaxCount,
+      "most restarts of all tasks together; the evaluator has a separate limit of the same size");
+  add.text("--chaos", flags.chaos, "SEED,RATE",
+           "`SEED,RATE`: kill or freeze a task at RATE of 1000 steps, chosen by SEED; "
+           "implies `--chaos_frames SEED,RATE`")
+      ->check(seed_and_rate());
 }
 
 void add_task_limits(CLI::App& app, const std::string& prefix, roles::TaskLimits& limits,
                      const char* whom) {
-  app.add_option("--" + prefix + "cpus", limits.cpus,
-                 std::string("CPUs of ") + whom + ", rounded up [all]")
-      ->type_name("N")
-      ->check(number_above_zero())
-      ->group(kLaunchGroup);
-  app.add_option("--" + prefix + "memory", limits.memory_mib,
-                 std::string("MiB of private memory of ") + whom + " [no limit]")
-      ->type_name("MIB")
-      ->transform(whole_number(1, kMostMemoryMib))
-      ->group(kLaunchGroup);
+  FlagGroup add(app, kLaunchGroup);
+  add.decimal("--" + prefix + "cpus", limits.cpus, "N",
+              std::string("CPUs of ") + whom + ", rounded up [all]");
+  add.number("--" + prefix + "memory", limits.memory_mib, "MIB", 1, kMostMemoryMib,
+             std::string("MiB of private memory of ") + whom + " [no limit]");
 }
 
 void check_cpus(const char* flag, const std::optional<double>& cpus) {
@@ -108,52 +83,40 @@ std::optional<std::set<std::size_t>> workers_from(const std::string& text, std::
 
 void add_control_flag(CLI::App& app, std::string& control, const std::string& group,
                       const char* description) {
-  app.add_option("--control", control, description)->type_name("PATH")->group(group);
+  FlagGroup add(app, group);
+  add.text("--control", control, "PATH", description);
 }
 
 void LaunchFlags::add_to(CLI::App& app) {
+  FlagGroup add(app, kLaunchGroup);
   add_tasks_of_launch(app, *this);
-  app.add_option("--options", options_file,
-                 "[options file](managing.md#an-options-file) of DC/OS' TensorFlow package, JSON; "
-                 "the command line wins")
-      ->type_name("FILE")
-      ->group(kLaunchGroup);
+  add.text("--options", options_file, "FILE",
+           "[options file](managing.md#an-options-file) of DC/OS' TensorFlow package, JSON; "
+           "the command line wins");
   add_task_limits(app, "", trainer_limits, "each trainer");
   add_task_limits(app, "ps_", ps_limits, "each ps");
   add_control_flag(app, control, kLaunchGroup,
                    "Unix socket for managing the launch, or `none` [one that `status`, `logs`, "
                    "`pods` and `update` find]");
-  app.add_option("--control_port", control_port,
-                 "HTTP port on 127.0.0.1 for managing the launch, with a bearer token in a file; "
-                 "0: any free port")
-      ->type_name("PORT")
-      ->transform(whole_number(0, kMostPort))
-      ->group(kLaunchGroup);
+  add.number("--control_port", control_port, "PORT", 0, kMostPort,
+             "HTTP port on 127.0.0.1 for managing the launch, with a bearer token in a file; "
+             "0: any free port");
 }
 
 void LaunchFlags::add_of_command(CLI::App& app) {
-  app.add_option("--worker_logs", worker_logs,
-                 "workers whose output is shown, as in `1,2`; `*`: all tasks, including ps")
-      ->type_name("N,...|*")
-      ->capture_default_str()
-      ->group(kCommandGroup);
-  app.add_option("--initializer", initializer, "run in each task before COMMAND; must exit with 0")
-      ->type_name("WORDS")
-      ->group(kCommandGroup);
-  app.add_option("--finalizer", finalizer, "run in each task after COMMAND, whatever its exit code")
-      ->type_name("WORDS")
-      ->group(kCommandGroup);
-  app.add_option(
-         "--gpus_per_worker", gpus_per_worker,
-         "number of [GPUs](operations.md#gpus) of each worker, which sees no others; ps see none "
-         "[all tasks see all]")
-      ->type_name("N")
-      ->transform(whole_number(1, kMostGpusOfWorker))
-      ->group(kCommandGroup);
-  app.add_flag("--share_gpus", share_gpus,
-               "give several workers the same GPUs where there are too few")
-      ->transform(boolean())
-      ->group(kCommandGroup);
+  FlagGroup add(app, kCommandGroup);
+  add.text("--worker_logs", worker_logs, "N,...|*",
+           "workers whose output is shown, as in `1,2`; `*`: all tasks, including ps");
+  add.text("--initializer", initializer, "WORDS",
+           "run in each task before COMMAND; must exit with 0");
+  add.text("--finalizer", finalizer, "WORDS",
+           "run in each task after COMMAND, whatever its exit code");
+  add.number(
+      "--gpus_per_worker", gpus_per_worker, "N", 1, kMostGpusOfWorker,
+      "number of [GPUs](operations.md#gpus) of each worker, which sees no others; ps see none "
+      "[all tasks see all]");
+  add.toggle("--share_gpus", share_gpus,
+             "give several workers the same GPUs where there are too few");
   app.footer(
       "\ndisttf launch -w 2 -s 1 -- COMMAND ... runs any program as each of these tasks. In its "
       "words\n"
@@ -165,13 +128,13 @@ void LaunchFlags::add_of_command(CLI::App& app) {
 }
 
 roles::GpuOptions LaunchFlags::gpu_options(const Environment& environment) const {
-  if (gpus_per_worker == 0) {
+  if (!gpus_per_worker) {
     if (share_gpus) {
       throw std::invalid_argument("--share_gpus: true has no effect without --gpus_per_worker");
     }
     return {};
   }
-  return {.per_worker = gpus_per_worker,
+  return {.per_worker = *gpus_per_worker,
           .share = share_gpus,
           .list = roles::find_gpus(environment),
           .has_device_order = environment.contains(kDeviceOrder),

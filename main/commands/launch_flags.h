@@ -33,7 +33,7 @@ struct LaunchFlags {
   std::string worker_logs = "*";
   std::string initializer;  // empty: none
   std::string finalizer;
-  std::size_t gpus_per_worker = 0;  // 0: none are assigned
+  std::optional<std::size_t> gpus_per_worker;  // nullopt: none are assigned
   bool share_gpus = false;
 
   void add_to(CLI::App& app);

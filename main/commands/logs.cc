@@ -2,7 +2,7 @@
 
 #include "main/commands/manage.h"
 #include "main/commands/registry.h"
-#include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 
 namespace disttf {
 namespace {
@@ -17,10 +17,9 @@ class LogsCommand : public ManagementCommand {
 
  private:
   void add_own_options(CLI::App& app) override {
+    FlagGroup add(app, kManagement);
     app.add_option("TASK")->description("worker:1, or worker-1");
-    app.add_flag("--follow,-f", options_.follow, "`logs`: follow the output until the run ends")
-        ->transform(boolean())
-        ->group(kManagement);
+    add.toggle("--follow,-f", options_.follow, "`logs`: follow the output until the run ends");
   }
 
   void take(std::vector<std::string>& arguments) override {

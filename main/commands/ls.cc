@@ -1,31 +1,18 @@
 #include <CLI/CLI.hpp>
-#include <stdexcept>
 
 #include "main/commands/registry.h"
-#include "main/commands/store_words.h"
-#include "main/flag_values.h"
-#include "roles/store/shell/storage.h"
+#include "main/flags/flag_group.h"
 #include "roles/store/shell/store_command.h"
 
 namespace disttf {
-
-std::string take_place(const char* command, const char* name, std::vector<std::string>& arguments) {
-  if (!begins_with_word(arguments)) {
-    throw std::invalid_argument(std::string(command) + ": " + name + " is missing (see disttf " +
-                                command + " --help)");
-  }
-  std::string place = take_first(arguments);
-  roles::check_place(command, place);
-  return place;
-}
-
 namespace {
 
 class LsCommand : public WordCommand {
  public:
   void add_options(CLI::App& app) override {
+    FlagGroup add(app, "List");
     app.add_option("PLACE")->description(kPlaceAbout);
-    app.add_flag("--json", command_.as_json, "print JSON")->transform(boolean())->group("List");
+    add.toggle("--json", command_.as_json, "print JSON");
   }
 
   std::unique_ptr<Action> action(const ParsedLine& /*line*/) override {

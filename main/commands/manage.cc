@@ -7,17 +7,18 @@
 #include <stdexcept>
 
 #include "main/commands/launch_flags.h"
-#include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/control_verbs.h"
 
 namespace disttf {
 
 void ManagementCommand::add_options(CLI::App& app) {
+  FlagGroup add(app, kManagement);
   add_own_options(app);
   add_control_flag(app, options_.socket, kManagement,
                    "control socket of the launch [that of this user's only running launch]");
-  app.add_flag("--json", options_.json, "print JSON")->transform(boolean())->group(kManagement);
+  add.toggle("--json", options_.json, "print JSON");
 }
 
 std::unique_ptr<Action> ManagementCommand::action(const ParsedLine& line) {

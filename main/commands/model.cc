@@ -11,6 +11,7 @@
 #include "data/json/json_text.h"
 #include "main/commands/registry.h"
 #include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "main/flags/model_input.h"
 #include "main/model_file.h"
 #include "math/model_spec.h"
@@ -117,25 +118,16 @@ std::string json_of(const math::ModelSpec& spec, const std::vector<Line>& lines)
 class ModelCommand : public WordCommand {
  public:
   void add_options(CLI::App& app) override {
+    FlagGroup add(app, kModelGroup);
     app.add_option("ACTION")->description("show")->check(one_of({"show"}));
     app.add_option("NAME")
         ->description(model_choices())
         ->check(one_of({math::kModelNames.begin(), math::kModelNames.end()}));
-    app.add_option("--hidden_units", hidden_units_,
-                   "mlp: units of each hidden layer, as in `128,128`")
-        ->type_name("N,...")
-        ->capture_default_str()
-        ->group(kModelGroup);
-    app.add_option("--input", input_, "shape of an example: height, width, channels")
-        ->type_name("HxWxC")
-        ->capture_default_str()
-        ->group(kModelGroup);
-    app.add_option("--classes", classes_, "number of classes")
-        ->type_name("N")
-        ->transform(whole_number(2, math::kMaxClasses))
-        ->capture_default_str()
-        ->group(kModelGroup);
-    app.add_flag("--json", as_json_, "print JSON")->transform(boolean())->group(kModelGroup);
+    add.text("--hidden_units", hidden_units_, "N,...",
+             "mlp: units of each hidden layer, as in `128,128`");
+    add.text("--input", input_, "HxWxC", "shape of an example: height, width, channels");
+    add.number("--classes", classes_, "N", 2, math::kMaxClasses, "number of classes");
+    add.toggle("--json", as_json_, "print JSON");
   }
 
   std::unique_ptr<Action> action(const ParsedLine& /*line*/) override {

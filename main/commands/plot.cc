@@ -4,32 +4,13 @@
 #include <utility>
 
 #include "main/commands/registry.h"
-#include "main/commands/run_words.h"
 #include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "net/wire/text.h"
 #include "roles/monitor/core/run_chart.h"
 #include "roles/monitor/shell/plot_command.h"
 
 namespace disttf {
-
-std::vector<std::string> take_runs(const std::string& command, const char* missing,
-                                   std::size_t most, std::vector<std::string>& arguments) {
-  // Words before the first flag; flags may follow in any order.
-  // An empty word ends the runs, too: parse_flags() then reports it by its quotes.
-  std::vector<std::string> runs;
-  while (begins_with_word(arguments)) {
-    runs.push_back(take_first(arguments));
-  }
-  if (runs.empty()) {
-    throw std::invalid_argument(missing);
-  }
-  if (runs.size() > most) {
-    throw std::invalid_argument(command + ": " + std::to_string(runs.size()) +
-                                " runs are too many; at most " + std::to_string(most));
-  }
-  return runs;
-}
-
 namespace {
 
 constexpr const char* kPlotGroup = "Plot";
@@ -48,36 +29,20 @@ std::string quoted_series() {
 class PlotCommand : public WordCommand {
  public:
   void add_options(CLI::App& app) override {
+    FlagGroup add(app, kPlotGroup);
     app.add_option("RUN")->description(
         "The --train_dir of a run, a file of its records, or a --metrics_file; several are drawn "
         "together");
-    app.add_option("--output,-o", output_, "SVG file [the terminal]")
-        ->type_name("FILE.svg")
-        ->group(kPlotGroup);
-    app.add_option_function<std::vector<std::string>>(
-           "--series",
-           [this](const std::vector<std::string>& texts) {
-             settings_.series = split_at_commas(texts);
-           },
-           "curves to draw: " + quoted_series() +
-               ", or a number of a user's program [the losses and the test result]")
-        ->type_name("NAME,...")
-        ->check(comma_list_of({}))  // a program chooses the names of its numbers
-        ->group(kPlotGroup);
-    app.add_option("--smooth", settings_.smooth, "replace each value by the mean of the last N")
-        ->type_name("N")
-        ->transform(whole_number(1, kMostSmoothed))
-        ->capture_default_str()
-        ->group(kPlotGroup);
-    app.add_option("--x", x_, "x axis: `step`, or `time` since the start")
-        ->type_name("NAME")
-        ->check(one_of({"step", "time"}))
-        ->capture_default_str()
-        ->group(kPlotGroup);
-    app.add_flag("--log", settings_.is_log, "logarithmic y axis")
-        ->transform(boolean())
-        ->group(kPlotGroup);
-    app.add_flag("--json", as_json_, "print JSON")->transform(boolean())->group(kPlotGroup);
+    add.text("--output,-o", output_, "FILE.svg", "SVG file [the terminal]");
+    add.list("--series", settings_.series, "NAME,...",
+             "curves to draw: " + quoted_series() +
+                 ", or a number of a user's program [the losses and the test result]")
+        ->check(comma_list_of({}));  // a program chooses the names of its numbers
+    add.number("--smooth", settings_.smooth, "N", 1, kMostSmoothed,
+               "replace each value by the mean of the last N");
+    add.choice("--x", x_, "NAME", {"step", "time"}, "x axis: `step`, or `time` since the start");
+    add.toggle("--log", settings_.is_log, "logarithmic y axis");
+    add.toggle("--json", as_json_, "print JSON");
     app.footer(
         "\ndisttf plot /srv/mnist                        loss and accuracy in the terminal\n"
         "disttf plot /srv/a /srv/b -o loss.svg --log   two runs, as a picture\n"

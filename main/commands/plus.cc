@@ -7,6 +7,7 @@
 #include "main/commands/registry.h"
 #include "main/flag_values.h"
 #include "main/flags/cluster.h"
+#include "main/flags/flag_group.h"
 #include "main/flags/network.h"
 
 namespace disttf {
@@ -17,18 +18,14 @@ constexpr const char* kSmokeTest = "Smoke test";
 class PlusCommand : public Command {
  public:
   void add_options(CLI::App& app) override {
+    FlagGroup add(app, kSmokeTest);
     cluster_.add_lists(app);
     timeouts_.add_heartbeat(app);
     credentials_.add_to(app, CredentialFlags::Of::kOneTask);
-    app.add_flag("--verbose", verbose_,
-                 "also print each task's round trip, version and reachable tasks")
-        ->transform(boolean())
-        ->group(kSmokeTest);
-    app.add_option("--wait", wait_s_, "seconds to wait for servers to start")
-        ->type_name("SECONDS")
-        ->transform(whole_number(0, kDaySeconds))
-        ->capture_default_str()
-        ->group(kSmokeTest);
+    add.toggle("--verbose", verbose_,
+               "also print each task's round trip, version and reachable tasks");
+    add.number("--wait", wait_s_, "SECONDS", 0, kDaySeconds,
+               "seconds to wait for servers to start");
   }
 
   std::unique_ptr<Action> action(const ParsedLine& line) override {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "main/commands/registry.h"
-#include "main/flag_values.h"
 #include "main/flags/data.h"
+#include "main/flags/flag_group.h"
 #include "main/flags/model_input.h"
 #include "math/denormals.h"
 #include "math/model_spec.h"
@@ -22,28 +22,20 @@ constexpr std::size_t kMostPredictThreads = 256;
 class PredictCommand : public WordCommand {
  public:
   void add_options(CLI::App& app) override {
+    FlagGroup add(app, kPredictGroup);
     app.add_option("MODEL")->description(
         "The --train_dir of a run, whose newest complete checkpoint is used, or one checkpoint");
     app.add_option("INPUT")->description(
         "Files of examples (PNG, JPEG, IDX, NPY, CSV, also gzipped), or folders of images; - is "
         "standard input");
-    app.add_option("--top", top_, "number of classes to print, most likely first")
-        ->type_name("N")
-        ->transform(whole_number(1, math::kMaxClasses))
-        ->capture_default_str()
-        ->group(kPredictGroup);
-    app.add_option("--labels", labels_,
-                   "IDX file with the labels of a single INPUT [as the input has them]")
-        ->type_name("FILE")
-        ->group(kPredictGroup);
-    app.add_option("--threads", threads_, "compute threads [all usable CPUs]")
-        ->type_name("N")
-        ->transform(whole_number(1, kMostPredictThreads))
-        ->group(kPredictGroup);
+    add.number("--top", top_, "N", 1, math::kMaxClasses,
+               "number of classes to print, most likely first");
+    add.text("--labels", labels_, "FILE",
+             "IDX file with the labels of a single INPUT [as the input has them]");
+    add.number("--threads", threads_, "N", 1, kMostPredictThreads,
+               "compute threads [all usable CPUs]");
     add_input_range_flag(app, input_range_, kPredictGroup);
-    app.add_flag("--json", as_json_, "print a line of JSON per example")
-        ->transform(boolean())
-        ->group(kPredictGroup);
+    add.toggle("--json", as_json_, "print a line of JSON per example");
     data_.add_to(app, DataFlags::Takes::kOwn);
   }
 
@@ -78,7 +70,7 @@ class PredictCommand : public WordCommand {
                                   .data = std::nullopt,
                                   .labels = labels_,
                                   .top = top_,
-                                  .threads = threads_ != 0 ? threads_ : roles::processors(),
+                                  .threads = threads_.value_or(roles::processors()),
                                   .json = as_json_,
                                   .input_range = input_range_from(input_range_)};
     const bool names_data = data.own || data.dataset != nullptr;
@@ -101,8 +93,8 @@ class PredictCommand : public WordCommand {
 
   std::vector<std::string> words_;  // MODEL, then the inputs
   std::size_t top_ = 1;
-  std::string labels_;       // a file; empty: none
-  std::size_t threads_ = 0;  // 0: roles::processors()
+  std::string labels_;                  // a file; empty: none
+  std::optional<std::size_t> threads_;  // nullopt: roles::processors()
   std::string input_range_ = "byte";
   bool as_json_ = false;
   DataFlags data_;

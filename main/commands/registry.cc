@@ -6,6 +6,7 @@
 
 #include "main/config_file.h"
 #include "main/help_text.h"
+#include "main/parse_flags.h"
 
 namespace disttf {
 namespace {
@@ -51,6 +52,11 @@ const CommandRow& take_command(std::vector<std::string>& arguments) {
   }
   arguments.erase(arguments.begin());
   return *row;
+}
+
+void WordCommand::take_words(const CLI::App& app, std::vector<std::string>& arguments) {
+  arguments = words_first(app, arguments);
+  take(arguments);
 }
 
 CommandApp::CommandApp(const CommandRow& row)

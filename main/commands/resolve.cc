@@ -8,6 +8,7 @@
 #include "main/commands/resolution_text.h"
 #include "main/commands/task_command.h"
 #include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "net/wire/text.h"
 
 namespace disttf {
@@ -29,13 +30,12 @@ class ResolveCommand : public TaskCommand {
   ResolveCommand() : TaskCommand({.name = "resolve", .names_job = true}) {}
 
   void add_options(CLI::App& app) override {
+    FlagGroup add(app, kResolveGroup);
     app.add_option("TASK")
         ->description("ps, worker, chief, evaluator or train, as that command sees it")
         ->check(one_of({"ps", "worker", "chief", "evaluator", "train"}));
-    app.add_flag("--print", has_facts_, "every fact and the variable or flag that it comes from")
-        ->transform(boolean())
-        ->group(kResolveGroup);
-    app.add_flag("--json", as_json_, "print JSON")->transform(boolean())->group(kResolveGroup);
+    add.toggle("--print", has_facts_, "every fact and the variable or flag that it comes from");
+    add.toggle("--json", as_json_, "print JSON");
     TaskCommand::add_options(app);
   }
 

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "main/flag_values.h"
 #include "main/flags/addresses.h"
 #include "main/flags/cluster.h"
+#include "main/flags/flag_group.h"
 #include "main/flags/group_names.h"
 #include "main/flags/model_input.h"
 #include "main/flags/network.h"
@@ -94,49 +96,30 @@ std::vector<std::string> host_names_from(const std::vector<std::string>& texts) 
 class ServeCommand : public WordCommand {
  public:
   void add_options(CLI::App& app) override {
+    FlagGroup add(app, kServeGroup);
     app.add_option("DIR")->description(
         "The --train_dir of a run, or a directory of models in folders named by whole numbers: "
         "serves its newest model, also later ones. Without DIR serves the parameters of the run "
         "that "
         "--ps_hosts and --worker_hosts name");
-    app.add_option("--port", serve_.port, "listen port; 0: any free port, which the log shows")
-        ->type_name("PORT")
-        ->transform(whole_number(0, kMostPort))
-        ->capture_default_str()
-        ->group(kServeGroup);
-    app.add_option("--host", serve_.host, "listen IP address; `all` or 0.0.0.0: all addresses")
-        ->type_name("ADDRESS")
-        ->check(ip_address_or_all())
-        ->capture_default_str()
-        ->group(kServeGroup);
-    app.add_option("--host_names", host_names_,
-                   "more host names that clients may use ([default names](serve.md#names)): "
-                   "`models.example.org`, `*.example.org` for all below it, `*` for any")
-        ->type_name("NAME,...")
-        ->group(kServeGroup);
+    add.number("--port", serve_.port, "PORT", 0, kMostPort,
+               "listen port; 0: any free port, which the log shows");
+    add.text("--host", serve_.host, "ADDRESS", "listen IP address; `all` or 0.0.0.0: all addresses")
+        ->check(ip_address_or_all());
+    add.text("--host_names", host_names_, "NAME,...",
+             "more host names that clients may use ([default names](serve.md#names)): "
+             "`models.example.org`, `*.example.org` for all below it, `*` for any");
     add_input_range_flag(app, input_range_, kServeGroup);
-    app.add_option("--name", serve_.name, "name of the model in URLs")
-        ->type_name("NAME")
-        ->capture_default_str()
-        ->group(kServeGroup);
-    app.add_option("--keep_versions", serve_.keep_versions,
-                   "number of newest versions that clients can request")
-        ->type_name("N")
-        ->transform(whole_number(1, kMostVersions))
-        ->capture_default_str()
-        ->group(kServeGroup);
-    app.add_option("--follow_secs", follow_secs_,
-                   "following a run: least seconds between two versions; 0: no pause")
-        ->type_name("SECONDS")
-        ->transform(whole_number(0, kMostFollowSeconds))
-        ->capture_default_str()
-        ->group(kServeGroup);
+    add.text("--name", serve_.name, "NAME", "name of the model in URLs");
+    add.number("--keep_versions", serve_.keep_versions, "N", 1, kMostVersions,
+               "number of newest versions that clients can request");
+    add.number("--follow_secs", follow_secs_, "SECONDS", 0, kMostFollowSeconds,
+               "following a run: least seconds between two versions; 0: no pause");
     add_address_flags(app, serve_.files, "answer", kServeGroup);
     credentials_.add_to(app, CredentialFlags::Of::kOneTask);
     add_limits(app);
-    app.add_option("--access_log", serve_.access_log, "file for a line of JSON per answer [none]")
-        ->type_name("FILE")
-        ->group(kServeGroup);
+    add.text("--access_log", serve_.access_log, "FILE",
+             "file for a line of JSON per answer [none]");
     cluster_.add_lists(app);
     add_max_workers(app, max_workers_, kClusterGroup);
     cluster_.add_finding(app);
@@ -158,31 +141,21 @@ class ServeCommand : public WordCommand {
 
  private:
   void add_limits(CLI::App& app) {
-    const auto add = [&app](const char* name, auto& value, const char* about, std::size_t least,
-                            std::size_t most) {
-      return app.add_option(name, value, about)
-          ->type_name("N")
-          ->transform(whole_number(least, most))
-          ->group(kServeGroup);
-    };
-    add("--threads", threads_, "threads that read, compute and write [all usable CPUs]", 1,
-        kMostServeThreads);
-    add("--max_batch", serve_.limits.max_batch, "most rows in a batch", 1, kMostBatch)
-        ->capture_default_str();
-    add("--max_queue", serve_.limits.max_queue,
-        "most rows that wait for a thread; further requests get 503", 1, kMostQueue)
-        ->capture_default_str();
-    add("--max_body", max_body_mib_,
-        "largest request body in MiB [256 rows of the model, at least 4]", 1, kMostBodyMib);
-    add("--max_connections", serve_.max_connections, "most open connections", 1, kMostConnections)
-        ->capture_default_str();
-    add("--timeout", timeout_ms_, "longest wait for a thread in ms; then a request gets 504", 1,
-        kMostTimeoutMs)
-        ->capture_default_str();
-    add("--drain", drain_s_,
-        "seconds after SIGTERM in which requests are answered and /v2/health/ready returns 503", 0,
-        kMostDrainSeconds)
-        ->capture_default_str();
+    FlagGroup add(app, kServeGroup);
+    add.number("--threads", threads_, "N", 1, kMostServeThreads,
+               "threads that read, compute and write [all usable CPUs]");
+    add.number("--max_batch", serve_.limits.max_batch, "N", 1, kMostBatch, "most rows in a batch");
+    add.number("--max_queue", serve_.limits.max_queue, "N", 1, kMostQueue,
+               "most rows that wait for a thread; further requests get 503");
+    add.number("--max_body", max_body_mib_, "N", 1, kMostBodyMib,
+               "largest request body in MiB [256 rows of the model, at least 4]");
+    add.number("--max_connections", serve_.max_connections, "N", 1, kMostConnections,
+               "most open connections");
+    add.number("--timeout", timeout_ms_, "N", 1, kMostTimeoutMs,
+               "longest wait for a thread in ms; then a request gets 504");
+    add.number("--drain", drain_s_, "N", 0, kMostDrainSeconds,
+               "seconds after SIGTERM in which requests are answered and /v2/health/ready returns "
+               "503");
   }
 
   void take(std::vector<std::string>& arguments) override {
@@ -223,10 +196,10 @@ class ServeCommand : public WordCommand {
     check_address_flags(options.files);
     options.directory = directory_;
     options.version = kVersion;
-    options.threads = threads_ != 0 ? threads_ : std::min(roles::processors(), kMostServeThreads);
+    options.threads = threads_.value_or(std::min(roles::processors(), kMostServeThreads));
     options.limits.timeout = std::chrono::milliseconds(timeout_ms_);
-    // 0 stays 0: the service derives the bound from its model.
-    options.limits.max_body_bytes = max_body_mib_ << 20U;
+    // 0: the service derives the bound from its model.
+    options.limits.max_body_bytes = max_body_mib_.value_or(0) << 20U;
     options.drain = std::chrono::seconds(drain_s_);
     return options;
   }
@@ -234,9 +207,7 @@ class ServeCommand : public WordCommand {
   // Follows the run as an evaluator that is in no list of the cluster.
   [[nodiscard]] roles::FollowOptions follow_options(const ParsedLine& line) const {
     net::ClusterFlags wanted = cluster_.for_resolvers(net::Job::kEvaluator);
-    if (max_workers_ != 0) {
-      wanted.max_workers = max_workers_;
-    }
+    wanted.max_workers = max_workers_;
     net::Resolution resolution = net::find_cluster(wanted, line.environment);
     line.invocation.warnings = std::move(resolution.warnings);
     if (!resolution.found) {
@@ -260,13 +231,13 @@ class ServeCommand : public WordCommand {
   roles::ServeOptions serve_;
   std::size_t timeout_ms_ = 10'000;
   std::size_t drain_s_ = 1;
-  std::size_t max_body_mib_ = 0;  // 0: by the model
+  std::optional<std::size_t> max_body_mib_;  // nullopt: by the model
   std::string input_range_ = "byte";
   std::vector<std::string> host_names_;
-  std::size_t threads_ = 0;  // 0: roles::processors()
+  std::optional<std::size_t> threads_;  // nullopt: roles::processors()
   std::size_t follow_secs_ = 10;
   ClusterFlags cluster_;
-  std::size_t max_workers_ = 0;
+  std::optional<std::size_t> max_workers_;
   TimeoutFlags timeouts_;
   CredentialFlags credentials_;
   bool confine_ = true;

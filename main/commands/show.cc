@@ -4,10 +4,9 @@
 #include <utility>
 
 #include "main/commands/registry.h"
-#include "main/commands/run_words.h"
 #include "main/commands/sandbox_needs.h"
-#include "main/flag_values.h"
 #include "main/flags/addresses.h"
+#include "main/flags/flag_group.h"
 #include "main/flags/group_names.h"
 #include "net/wire/text.h"
 #include "roles/monitor/shell/plot_command.h"
@@ -35,12 +34,13 @@ class Shown : public RunWith<roles::ShowOptions> {
 class ShowCommand : public WordCommand {
  public:
   void add_options(CLI::App& app) override {
+    FlagGroup add(app, "Show");
     app.add_option("RUN")->description(
         "The --train_dir of a run, a file of its records, or a --metrics_file; several only with "
         "--page");
     page_.add_to(app);
     add_address_flags(app, files_, "show the page", kPageGroup);
-    app.add_flag("--json", as_json_, "the same as JSON")->transform(boolean())->group("Show");
+    add.toggle("--json", as_json_, "the same as JSON");
     app.footer(
         "\nShows the result, the given settings, curves, the stages of each task's steps, "
         "checkpoints, the last events:\n"

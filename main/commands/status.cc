@@ -3,7 +3,7 @@
 
 #include "main/commands/manage.h"
 #include "main/commands/registry.h"
-#include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "net/wire/text.h"
 
 namespace disttf {
@@ -32,11 +32,9 @@ class StatusCommand : public ManagementCommand {
 
  private:
   void add_own_options(CLI::App& app) override {
-    app.add_option("--watch,-w", watch_s_,
-                   "`status`: repeat every SECONDS (2 if omitted) until the run ends [once]")
-        ->type_name("[SECONDS]")
-        ->check(number_above_zero())
-        ->group(kManagement);
+    FlagGroup add(app, kManagement);
+    add.decimal("--watch,-w", watch_s_, "[SECONDS]",
+                "`status`: repeat every SECONDS (2 if omitted) until the run ends [once]");
     app.footer(
         "\ndisttf status --watch      redrawn; without a terminal prints changed rows\n"
         "disttf status --json");
@@ -45,12 +43,12 @@ class StatusCommand : public ManagementCommand {
   void take(std::vector<std::string>& arguments) override { complete_watch(arguments); }
 
   void complete(roles::ManageOptions& options) override {
-    if (watch_s_ > 0) {
-      options.every = milliseconds_of(watch_s_);
+    if (watch_s_) {
+      options.every = milliseconds_of(*watch_s_);
     }
   }
 
-  double watch_s_ = 0;  // 0: once
+  std::optional<double> watch_s_;  // nullopt: once
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "main/commands/resolution_text.h"
 #include "main/commands/task_actions.h"
 #include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "main/flags/group_names.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/program_command.h"
@@ -62,14 +63,13 @@ roles::Task make_task(const NetworkFlags& network, const TimeoutFlags& timeouts,
 }
 
 void TaskCommand::add_options(CLI::App& app) {
+  FlagGroup add(app, kClusterGroup);
   cluster_.add_identity(app, kind_.names_job);
   cluster_.add_lists(app);
   if (kind_.can_drive_servers) {
-    app.add_flag("--existing_servers", existing_servers_,
-                 "`train`: the lists name running `disttf server` tasks; [drive them from "
-                 "here](operations.md#existing-servers)")
-        ->transform(boolean())
-        ->group(kClusterGroup);
+    add.toggle("--existing_servers", existing_servers_,
+               "`train`: the lists name running `disttf server` tasks; [drive them from "
+               "here](operations.md#existing-servers)");
   }
   cluster_.add_finding(app);
   run_.output.add_on_finish(app);
@@ -141,9 +141,7 @@ std::unique_ptr<Action> TaskCommand::start(const ParsedLine& line) {
 net::Resolution TaskCommand::resolve(std::optional<net::Job> job,
                                      const Environment& environment) const {
   net::ClusterFlags wanted = wanted_cluster(cluster_, inherited_, job);
-  if (run_.training.max_workers != 0) {
-    wanted.max_workers = run_.training.max_workers;
-  }
+  wanted.max_workers = run_.training.max_workers;
   return net::find_cluster(wanted, environment);
 }
 

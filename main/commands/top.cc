@@ -2,7 +2,7 @@
 
 #include "main/commands/manage.h"
 #include "main/commands/registry.h"
-#include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 
 namespace disttf {
 namespace {
@@ -13,14 +13,9 @@ class TopCommand : public ManagementCommand {
 
  private:
   void add_own_options(CLI::App& app) override {
-    app.add_option("--every", every_s_, "`top`: seconds between updates")
-        ->type_name("SECONDS")
-        ->check(number_above_zero())
-        ->capture_default_str()
-        ->group(kManagement);
-    app.add_flag("--once", options_.once, "`top`: print once")
-        ->transform(boolean())
-        ->group(kManagement);
+    FlagGroup add(app, kManagement);
+    add.decimal("--every", every_s_, "SECONDS", "`top`: seconds between updates");
+    add.toggle("--once", options_.once, "`top`: print once");
     app.footer(
         "\ndisttf top                  until the run ends, or q\n"
         "disttf top --once --json    one JSON object");

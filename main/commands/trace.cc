@@ -2,7 +2,7 @@
 
 #include "main/commands/manage.h"
 #include "main/commands/registry.h"
-#include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "roles/monitor/core/step_sampling.h"
 
 namespace disttf {
@@ -14,15 +14,11 @@ class TraceCommand : public ManagementCommand {
 
  private:
   void add_own_options(CLI::App& app) override {
-    app.add_option("--steps,-n", options_.trace_steps, "`trace`: number of steps")
-        ->type_name("N")
-        ->transform(whole_number(1, roles::StepWindow::kMost))
-        ->capture_default_str()
-        ->group(kManagement);
-    app.add_option("--output,-o", options_.trace_output,
-                   "`trace`: output file [TRAIN_DIR/traces/trace-STEP.json, or a temporary one]")
-        ->type_name("FILE.json")
-        ->group(kManagement);
+    FlagGroup add(app, kManagement);
+    add.number("--steps,-n", options_.trace_steps, "N", 1, roles::StepWindow::kMost,
+               "`trace`: number of steps");
+    add.text("--output,-o", options_.trace_output, "FILE.json",
+             "`trace`: output file [TRAIN_DIR/traces/trace-STEP.json, or a temporary one]");
     app.footer(
         "\ndisttf trace -o trace.json      then open the file at ui.perfetto.dev\n"
         "kill -USR2 PID                  of the chief: the same of 50 steps, without a launch");

@@ -3,7 +3,7 @@
 
 #include "main/commands/manage.h"
 #include "main/commands/registry.h"
-#include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "main/options_file.h"
 
 namespace disttf {
@@ -17,14 +17,10 @@ class UpdateCommand : public ManagementCommand {
 
  private:
   void add_own_options(CLI::App& app) override {
-    app.add_option("--workers,-w", options_.update.workers,
-                   "`update`: new number of workers, not below the old one")
-        ->type_name("N")
-        ->transform(whole_number(1, kMostWorkers))
-        ->group(kManagement);
-    app.add_option("--options", file_, "`update`: new options file")
-        ->type_name("FILE")
-        ->group(kManagement);
+    FlagGroup add(app, kManagement);
+    add.number("--workers,-w", options_.update.workers, "N", 1, kMostWorkers,
+               "`update`: new number of workers, not below the old one");
+    add.text("--options", file_, "FILE", "`update`: new options file");
   }
 
   void complete(roles::ManageOptions& options) override {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "main/commands/registry.h"
-#include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "main/flags/program.h"
 #include "math/denormals.h"
 #include "roles/run/run_config.h"
@@ -21,22 +21,12 @@ constexpr std::uint64_t kMostVerifiedSteps = 1000;
 class VerifyCommand : public Command {
  public:
   void add_options(CLI::App& app) override {
-    app.add_flag("--json", as_json_, "print JSON")->transform(boolean())->group(kVerifyGroup);
-    app.add_option("--steps", steps_, "steps to compute and to compare")
-        ->type_name("N")
-        ->transform(whole_number(1, kMostVerifiedSteps))
-        ->capture_default_str()
-        ->group(kVerifyGroup);
-    app.add_option("--batch_size", run_.batch_size, "rows of a batch")
-        ->type_name("N")
-        ->transform(whole_number(1, roles::kMaxBatchSize))
-        ->capture_default_str()
-        ->group(kVerifyGroup);
-    app.add_option("--seed", run_.seed, "seed of the rows and of the program")
-        ->type_name("N")
-        ->transform(whole_number(0, roles::kMaxCount))
-        ->capture_default_str()
-        ->group(kVerifyGroup);
+    FlagGroup add(app, kVerifyGroup);
+    add.toggle("--json", as_json_, "print JSON");
+    add.number("--steps", steps_, "N", 1, kMostVerifiedSteps, "steps to compute and to compare");
+    add.number("--batch_size", run_.batch_size, "N", 1, roles::kMaxBatchSize, "rows of a batch");
+    add.number("--seed", run_.seed, "N", 0, roles::kMaxCount,
+               "seed of the rows and of the program");
     timeouts_.add_to(app, kVerifyGroup);
   }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "main/flags/group_names.h"
 #include "net/wire/text.h"
 
@@ -27,22 +28,17 @@ bool is_name(const std::string& text) {
 
 void add_address_flags(CLI::App& app, roles::AddressFiles& files, const char* what,
                        const char* group) {
-  app.add_option("--tls_cert", files.certificate,
-                 std::string(what) +
-                     " only over [https](serve.md#over-https), with this certificate chain, PEM; "
-                     "reloaded when it changes")
-      ->type_name("FILE")
-      ->group(group);
-  app.add_option("--tls_key", files.key, "private key of `--tls_cert`, PEM, unencrypted")
-      ->type_name("FILE")
-      ->group(group);
-  app.add_option(
-         "--token_file", files.tokens,
-         std::string(what) +
-             " only to clients with a [token](security.md#access-tokens) of this file: one a line, "
-             "at least 32 characters, readable only by its owner; reloaded when it changes")
-      ->type_name("FILE")
-      ->group(group);
+  FlagGroup add(app, group);
+  add.text("--tls_cert", files.certificate, "FILE",
+           std::string(what) +
+               " only over [https](serve.md#over-https), with this certificate chain, PEM; "
+               "reloaded when it changes");
+  add.text("--tls_key", files.key, "FILE", "private key of `--tls_cert`, PEM, unencrypted");
+  add.text(
+      "--token_file", files.tokens, "FILE",
+      std::string(what) +
+          " only to clients with a [token](security.md#access-tokens) of this file: one a line, "
+          "at least 32 characters, readable only by its owner; reloaded when it changes");
 }
 
 void check_address_flags(const roles::AddressFiles& files) {
@@ -58,24 +54,17 @@ void check_address_flags(const roles::AddressFiles& files) {
 }
 
 void add_metrics_flags(CLI::App& app, roles::MetricsOptions& options) {
-  app.add_option(
-         "--metrics_port", options.port,
-         "port of this task's [metrics](metrics.md) for Prometheus; 0: any free port, which the "
-         "log shows. `launch`: its own port; it chooses those of its tasks [none]")
-      ->type_name("PORT")
-      ->transform(whole_number(0, kMostPort))
-      ->group(kMetricsGroup);
-  app.add_option("--metrics_host", options.host,
-                 "listen IP address of the metrics; `all`: all addresses")
-      ->type_name("ADDRESS")
-      ->check(ip_address_or_all())
-      ->capture_default_str()
-      ->group(kMetricsGroup);
-  app.add_option("--metrics_textfile", options.textfile,
-                 "file for node_exporter's textfile collector, written every 15 s and at the end; "
-                 "`launch`: for `x.prom`, its tasks write `x.worker-1.prom` and so on")
-      ->type_name("FILE")
-      ->group(kMetricsGroup);
+  FlagGroup add(app, kMetricsGroup);
+  add.number(
+      "--metrics_port", options.port, "PORT", 0, kMostPort,
+      "port of this task's [metrics](metrics.md) for Prometheus; 0: any free port, which the "
+      "log shows. `launch`: its own port; it chooses those of its tasks [none]");
+  add.text("--metrics_host", options.host, "ADDRESS",
+           "listen IP address of the metrics; `all`: all addresses")
+      ->check(ip_address_or_all());
+  add.text("--metrics_textfile", options.textfile, "FILE",
+           "file for node_exporter's textfile collector, written every 15 s and at the end; "
+           "`launch`: for `x.prom`, its tasks write `x.worker-1.prom` and so on");
   add_address_flags(app, options.files, "serve metrics and page", kMetricsGroup);
 }
 
@@ -90,22 +79,14 @@ bool is_metrics_word(const std::string& word) {
 }
 
 void PageFlags::add_to(CLI::App& app) {
-  app.add_flag("--page", page, "serve [a page](page.md) that shows the run, and print its link")
-      ->transform(boolean())
-      ->group(kPageGroup);
-  app.add_option("--page_port", port, "port of the page; 0: any free port")
-      ->type_name("PORT")
-      ->transform(whole_number(0, kMostPort))
-      ->group(kPageGroup);
-  app.add_option("--page_host", host,
-                 "listen address of the page; 0.0.0.0: all addresses [127.0.0.1]")
-      ->type_name("HOST")
-      ->group(kPageGroup);
-  app.add_option("--page_names", names,
-                 "more host names of the page, such as those of a [reverse "
-                 "proxy](page.md#behind-a-reverse-proxy)")
-      ->type_name("NAME,...")
-      ->group(kPageGroup);
+  FlagGroup add(app, kPageGroup);
+  add.toggle("--page", page, "serve [a page](page.md) that shows the run, and print its link");
+  add.number("--page_port", port, "PORT", 0, kMostPort, "port of the page; 0: any free port");
+  add.text("--page_host", host, "HOST",
+           "listen address of the page; 0.0.0.0: all addresses [127.0.0.1]");
+  add.text("--page_names", names, "NAME,...",
+           "more host names of the page, such as those of a [reverse "
+           "proxy](page.md#behind-a-reverse-proxy)");
 }
 
 std::optional<roles::PageOptions> PageFlags::options(const roles::AddressFiles& files) const {

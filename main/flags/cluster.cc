@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <stdexcept>
 
-#include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "main/flags/group_names.h"
 #include "net/resolvers/tf_config.h"
 #include "roles/run/run_config.h"
@@ -30,67 +30,42 @@ std::optional<net::Job> job_from(std::optional<net::Job> implied, const std::str
 }  // namespace
 
 void ClusterFlags::add_identity(CLI::App& app, bool names_job) {
+  FlagGroup add(app, kClusterGroup);
   if (names_job) {
-    app.add_option("--job_name", job_name, "`train`, `server`: the job, `ps`, `worker` or `chief`")
-        ->type_name("JOB")
-        ->group(kClusterGroup);
+    add.text("--job_name", job_name, "JOB",
+             "`train`, `server`: the job, `ps`, `worker` or `chief`");
   } else {
     // TensorFlow's tutorials pass --job_name to every task: accepted if it agrees with the command.
     app.add_option("--job_name", job_name)->group(kHiddenGroup);
   }
-  app.add_option("--task_index,--worker_index", given.task_index,
-                 "index in the job's list, from 0; optional if the list has one entry")
-      ->type_name("N")
-      ->transform(whole_number(0, net::kMaxTaskIndex))
-      ->group(kClusterGroup);
+  add.number("--task_index,--worker_index", given.task_index, "N", 0, net::kMaxTaskIndex,
+             "index in the job's list, from 0; optional if the list has one entry");
 }
 
 void ClusterFlags::add_lists(CLI::App& app) {
-  app.add_option("--ps_hosts", given.ps_hosts, "parameter servers in order, `host:port,host:port`")
-      ->type_name("HOST:PORT,...")
-      ->group(kClusterGroup);
-  app.add_option("--worker_hosts", given.worker_hosts,
-                 "workers; worker 0 is the chief if none is listed")
-      ->type_name("HOST:PORT,...")
-      ->group(kClusterGroup);
-  app.add_option("--chief_host,--chief_hosts", given.chief_host, "a separate chief")
-      ->type_name("HOST:PORT")
-      ->group(kClusterGroup);
+  FlagGroup add(app, kClusterGroup);
+  add.text("--ps_hosts", given.ps_hosts, "HOST:PORT,...",
+           "parameter servers in order, `host:port,host:port`");
+  add.text("--worker_hosts", given.worker_hosts, "HOST:PORT,...",
+           "workers; worker 0 is the chief if none is listed");
+  add.text("--chief_host,--chief_hosts", given.chief_host, "HOST:PORT", "a separate chief");
 }
 
 void ClusterFlags::add_finding(CLI::App& app) {
-  app.add_option(
-         "--resolver", given.resolver,
-         "how the cluster is found: `flags`, `tf_config`, `tfmesos`, `nomad`, `indexed_job`, "
-         "`slurm`, `marathon`, `statefulset`, `local`; `auto`: tries these in order")
-      ->type_name("NAME")
-      ->check(one_of(net::resolver_names()))
-      ->capture_default_str()
-      ->group(kFindGroup);
-  app.add_option("--ps,-s", given.ps, "number of parameter servers")
-      ->type_name("N")
-      ->transform(whole_number(1, net::kMaxTaskIndex + 1))
-      ->group(kFindGroup);
-  app.add_option("--workers,-w", given.workers, "number of workers")
-      ->type_name("N")
-      ->transform(whole_number(0, net::kMaxTaskIndex + 1))
-      ->group(kFindGroup);
-  app.add_flag("--chief", given.chief, "the cluster has a separate chief")
-      ->transform(boolean())
-      ->group(kFindGroup);
-  app.add_option(
-         "--task_hosts", given.task_hosts,
-         "address pattern, such as `mnist-{job}-{index}.mnist:2222`; "
-         "[fields](resolvers.md#counts-places-patterns): {job}, {index}, {place}, {port}, {host}")
-      ->type_name("PATTERN")
-      ->group(kFindGroup);
-  app.add_option("--port_base", given.port_base,
-                 "port of the first task of each Slurm node; with `{port}` in `--task_hosts`, of "
-                 "the first task")
-      ->type_name("PORT")
-      ->transform(whole_number(1, 65535))
-      ->capture_default_str()
-      ->group(kFindGroup);
+  FlagGroup add(app, kFindGroup);
+  add.choice("--resolver", given.resolver, "NAME", net::resolver_names(),
+             "how the cluster is found: `flags`, `tf_config`, `tfmesos`, `nomad`, `indexed_job`, "
+             "`slurm`, `marathon`, `statefulset`, `local`; `auto`: tries these in order");
+  add.number("--ps,-s", given.ps, "N", 1, net::kMaxTaskIndex + 1, "number of parameter servers");
+  add.number("--workers,-w", given.workers, "N", 0, net::kMaxTaskIndex + 1, "number of workers");
+  add.toggle("--chief", given.chief, "the cluster has a separate chief");
+  add.text(
+      "--task_hosts", given.task_hosts, "PATTERN",
+      "address pattern, such as `mnist-{job}-{index}.mnist:2222`; "
+      "[fields](resolvers.md#counts-places-patterns): {job}, {index}, {place}, {port}, {host}");
+  add.number("--port_base", given.port_base, "PORT", 1, 65535,
+             "port of the first task of each Slurm node; with `{port}` in `--task_hosts`, of "
+             "the first task");
 }
 
 bool ClusterFlags::has_lists() const {
@@ -128,13 +103,11 @@ net::Cluster ClusterFlags::find_lists(const net::Environment& environment) const
   return cluster;
 }
 
-void add_max_workers(CLI::App& app, std::size_t& max_workers, const char* group) {
-  app.add_option("--max_workers", max_workers,
-                 "most workers at once; more than are listed may join if all tasks have this flag "
-                 "[those that are listed]")
-      ->type_name("N")
-      ->transform(whole_number(1, roles::kMaxTrainers))
-      ->group(group);
+void add_max_workers(CLI::App& app, std::optional<std::size_t>& max_workers, const char* group) {
+  FlagGroup add(app, group);
+  add.number("--max_workers", max_workers, "N", 1, roles::kMaxTrainers,
+             "most workers at once; more than are listed may join if all tasks have this flag "
+             "[those that are listed]");
 }
 
 }  // namespace disttf

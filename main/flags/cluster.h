@@ -35,6 +35,6 @@ struct ClusterFlags {
 };
 
 // --max_workers: more workers may join than the lists name.
-void add_max_workers(CLI::App& app, std::size_t& max_workers, const char* group);
+void add_max_workers(CLI::App& app, std::optional<std::size_t>& max_workers, const char* group);
 
 }  // namespace disttf

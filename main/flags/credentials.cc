@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "main/flags/group_names.h"
 #include "net/transport/certificate_files.h"
 #include "net/transport/same_host.h"
@@ -68,32 +68,23 @@ void CredentialFlags::check() const {
 }
 
 void CredentialFlags::add_to(CLI::App& app, Of of) {
-  app.add_option("--secret_file", secret_file,
-                 "file with the secret of the run: the same for all tasks, at least 32 characters, "
-                 "readable only by its owner; tasks then connect only by TLS [`DISTTF_SECRET`]")
-      ->type_name("FILE")
-      ->group(kTransportGroup);
-  app.add_flag("--insecure", insecure,
-               "no [secret](security.md), even if `DISTTF_SECRET` is set: connections are in clear "
-               "text, and any host that reaches a port can join. Tasks on several machines need a "
-               "secret, certificates, or this")
-      ->transform(boolean())
-      ->group(kTransportGroup);
+  FlagGroup add(app, kTransportGroup);
+  add.text("--secret_file", secret_file, "FILE",
+           "file with the secret of the run: the same for all tasks, at least 32 characters, "
+           "readable only by its owner; tasks then connect only by TLS [`DISTTF_SECRET`]");
+  add.toggle("--insecure", insecure,
+             "no [secret](security.md), even if `DISTTF_SECRET` is set: connections are in clear "
+             "text, and any host that reaches a port can join. Tasks on several machines need a "
+             "secret, certificates, or this");
   if (of == Of::kSeveralTasks) return;
-  app.add_option(
-         "--task_cert", task_cert,
-         "[certificate](security.md#certificates) of this task, instead of a secret, PEM; its one "
-         "URI names the run and the task, as in `spiffe://example.org/mnist/worker/1`. All three "
-         "files are reloaded when they change")
-      ->type_name("FILE")
-      ->group(kTransportGroup);
-  app.add_option("--task_key", task_key,
-                 "private key of `--task_cert`, PEM, unencrypted, readable only by owner and group")
-      ->type_name("FILE")
-      ->group(kTransportGroup);
-  app.add_option("--task_ca", task_ca, "certificate authorities of the other tasks, PEM")
-      ->type_name("FILE")
-      ->group(kTransportGroup);
+  add.text(
+      "--task_cert", task_cert, "FILE",
+      "[certificate](security.md#certificates) of this task, instead of a secret, PEM; its one "
+      "URI names the run and the task, as in `spiffe://example.org/mnist/worker/1`. All three "
+      "files are reloaded when they change");
+  add.text("--task_key", task_key, "FILE",
+           "private key of `--task_cert`, PEM, unencrypted, readable only by owner and group");
+  add.text("--task_ca", task_ca, "FILE", "certificate authorities of the other tasks, PEM");
 }
 
 std::shared_ptr<net::Credentials> CredentialFlags::of_task(const Environment& environment,

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "net/wire/text.h"
 #include "roles/download/datasets.h"
 #include "roles/store/core/store_url.h"
@@ -40,41 +41,25 @@ std::string dataset_help() {
 }  // namespace
 
 void DataFlags::add_to(CLI::App& app, Takes takes) {
-  app.add_option("--dataset", dataset, dataset_help())
-      ->type_name("NAME")
-      ->check(one_of(dataset_names()))
-      ->capture_default_str()
-      ->group(kData);
+  FlagGroup add(app, kData);
+  add.choice("--dataset", dataset, "NAME", dataset_names(), dataset_help());
   if (takes != Takes::kNamed) {
     add_own_data_flags(app, own, kData, /*has_path=*/true);
   }
   if (takes == Takes::kDownloadOnly) {
-    app.add_flag("--download_only", download_only, "fetch and extract the data set, then exit")
-        ->transform(boolean())
-        ->group(kData);
+    add.toggle("--download_only", download_only, "fetch and extract the data set, then exit");
   }
-  app.add_option("--data_dir", data_dir,
-                 "directory of the data set and its conversions; or [a bucket's "
-                 "URL](stores.md#data), whose files are copied to `./input_data`")
-      ->type_name("DIR")
-      ->capture_default_str()
-      ->group(kData);
-  app.add_option_function<std::vector<std::string>>(
-         "--data_url",
-         [this](const std::vector<std::string>& texts) { data_url = split_at_commas(texts); },
-         "http or https folders to download from, tried in order, instead of the two built-in "
-         "mirrors")
-      ->type_name("URL,...")
-      ->check(comma_list_of(url()))
-      ->group(kData);
-  app.add_option("--ca_file", ca_file, "trusted certificate authorities, PEM [the system's file]")
-      ->type_name("FILE")
-      ->group(kData);
-  app.add_option("--download_timeout", download_timeout_s, "seconds for all downloads together")
-      ->type_name("SECONDS")
-      ->transform(whole_number(1, kDaySeconds))
-      ->capture_default_str()
-      ->group(kData);
+  add.text("--data_dir", data_dir, "DIR",
+           "directory of the data set and its conversions; or [a bucket's "
+           "URL](stores.md#data), whose files are copied to `./input_data`");
+  add.list("--data_url", data_url, "URL,...",
+           "http or https folders to download from, tried in order, instead of the two built-in "
+           "mirrors")
+      ->check(comma_list_of(url()));
+  add.text("--ca_file", ca_file, "FILE",
+           "trusted certificate authorities, PEM [the system's file]");
+  add.number("--download_timeout", download_timeout_s, "SECONDS", 1, kDaySeconds,
+             "seconds for all downloads together");
 }
 
 roles::DataOptions DataFlags::options(const Environment& environment) const {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "net/wire/text.h"
 
 namespace disttf {
@@ -35,14 +35,11 @@ math::Shape shape_from_text(const std::string& text) {
 }
 
 void add_input_range_flag(CLI::App& app, std::string& value, const char* group) {
-  app.add_option(
-         "--input_range", value,
-         "range of pixel values: `byte`: 0 to 255, with a warning if they look different; "
-         "`unit`: 0 to 1; `auto`: 0 to 1 if all values of a request look like it, else 0 to 255")
-      ->type_name("RANGE")
-      ->check(one_of({"byte", "unit", "auto"}))
-      ->capture_default_str()
-      ->group(group);
+  FlagGroup add(app, group);
+  add.choice(
+      "--input_range", value, "RANGE", {"byte", "unit", "auto"},
+      "range of pixel values: `byte`: 0 to 255, with a warning if they look different; "
+      "`unit`: 0 to 1; `auto`: 0 to 1 if all values of a request look like it, else 0 to 255");
 }
 
 roles::InputRange input_range_from(const std::string& value) {

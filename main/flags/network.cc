@@ -4,6 +4,7 @@
 #include <map>
 
 #include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "main/flags/group_names.h"
 
 namespace disttf {
@@ -15,11 +16,8 @@ constexpr std::uint64_t kMostThreads = 256;
 // Adds a timeout in seconds, at least `least`.
 void add_timeout(CLI::App& app, const char* name, std::uint64_t& value, std::uint64_t least,
                  const char* description) {
-  app.add_option(name, value, description)
-      ->type_name("SECONDS")
-      ->transform(whole_number(least, kDaySeconds))
-      ->capture_default_str()
-      ->group(kTimeouts);
+  FlagGroup add(app, kTimeouts);
+  add.number(name, value, "SECONDS", least, kDaySeconds, description);
 }
 
 }  // namespace
@@ -50,21 +48,14 @@ roles::Timeouts TimeoutFlags::options() const {
 }
 
 void NetworkFlags::add_to(CLI::App& app, CredentialFlags::Of of) {
+  FlagGroup add(app, kTransportGroup);
   credentials.add_to(app, of);
-  app.add_option("--transport", transport,
-                 "transport of tensors: `auto`: shared memory between tasks of one machine, else "
-                 "`tcp`; `shm`: shared memory only. A ps with `tcp` shares no memory")
-      ->type_name("NAME")
-      ->check(one_of({"auto", "tcp", "shm"}))
-      ->capture_default_str()
-      ->group(kTransportGroup);
-  app.add_option("--threads", threads,
-                 "threads for gradients or updates; they do not affect the result. `0`: one for a "
-                 "trainer, for a ps its usable CPUs up to 4")
-      ->type_name("N")
-      ->transform(whole_number(0, kMostThreads))
-      ->capture_default_str()
-      ->group(kTransportGroup);
+  add.choice("--transport", transport, "NAME", {"auto", "tcp", "shm"},
+             "transport of tensors: `auto`: shared memory between tasks of one machine, else "
+             "`tcp`; `shm`: shared memory only. A ps with `tcp` shares no memory");
+  add.number("--threads", threads, "N", 0, kMostThreads,
+             "threads for gradients or updates; they do not affect the result. `0`: one for a "
+             "trainer, for a ps its usable CPUs up to 4");
 }
 
 roles::Transport NetworkFlags::transport_option() const {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "main/flags/group_names.h"
 
 namespace disttf {
@@ -16,46 +17,32 @@ constexpr const char* kTesting = "Testing";
 }  // namespace
 
 void LogFlags::add_to(CLI::App& app) {
-  app.add_option("--log_level", level,
-                 "least severe level to log: `debug`, `info`, `warning`, `error`, `off`")
-      ->type_name("NAME")
-      ->check(one_of({"debug", "info", "warning", "error", "off"}))
-      ->capture_default_str()
-      ->group(kLog);
-  app.add_option("--log_format", format, "`json`: one object per line, also of `launch -- COMMAND`")
-      ->type_name("NAME")
-      ->check(one_of({"text", "json"}))
-      ->capture_default_str()
-      ->group(kLog);
+  FlagGroup add(app, kLog);
+  add.choice("--log_level", level, "NAME", {"debug", "info", "warning", "error", "off"},
+             "least severe level to log: `debug`, `info`, `warning`, `error`, `off`");
+  add.choice("--log_format", format, "NAME", {"text", "json"},
+             "`json`: one object per line, also of `launch -- COMMAND`");
 }
 
 void add_confine(CLI::App& app, bool& confine) {
-  app.add_flag("--confine", confine,
-               "[sandbox](operations.md#sandbox) the process with Landlock and "
-               "seccomp, as far as the kernel supports them [true]")
-      ->transform(boolean())
-      ->group(kConfinement);
+  FlagGroup add(app, kConfinement);
+  add.toggle("--confine", confine,
+             "[sandbox](operations.md#sandbox) the process with Landlock and "
+             "seccomp, as far as the kernel supports them [true]");
 }
 
 void TestingFlags::add_to(CLI::App& app) {
-  app.add_option("--debug_delay_ms", debug_delay_ms,
-                 "delay each push by a random time of up to N ms")
-      ->type_name("N")
-      ->transform(whole_number(0, kDaySeconds))
-      ->capture_default_str()
-      ->group(kTesting);
-  app.add_option("--chaos_frames", chaos_frames,
-                 "`SEED,RATE`: drop, truncate, delay, repeat or reorder RATE of 1000 frames "
-                 "between trainers and ps, chosen by SEED")
-      ->type_name("SEED,RATE")
-      ->check(seed_and_rate())
-      ->group(kTesting);
-  app.add_option("--debug_attempts", debug_attempts,
-                 "list of `open:FILE`, `connect:ADDRESS:PORT` (IPv4) and `exec:PROGRAM` to try "
-                 "inside [the sandbox](operations.md#sandbox); the results are logged")
-      ->type_name("LIST")
-      ->check(attempts())
-      ->group(kTesting);
+  FlagGroup add(app, kTesting);
+  add.number("--debug_delay_ms", debug_delay_ms, "N", 0, kDaySeconds,
+             "delay each push by a random time of up to N ms");
+  add.text("--chaos_frames", chaos_frames, "SEED,RATE",
+           "`SEED,RATE`: drop, truncate, delay, repeat or reorder RATE of 1000 frames "
+           "between trainers and ps, chosen by SEED")
+      ->check(seed_and_rate());
+  add.text("--debug_attempts", debug_attempts, "LIST",
+           "list of `open:FILE`, `connect:ADDRESS:PORT` (IPv4) and `exec:PROGRAM` to try "
+           "inside [the sandbox](operations.md#sandbox); the results are logged")
+      ->check(attempts());
 }
 
 roles::LogOptions LogFlags::options() const {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "main/flag_values.h"
+#include "main/flags/flag_group.h"
 #include "main/flags/group_names.h"
 #include "roles/run/run_config.h"
 #include "roles/run/setting.h"
@@ -29,24 +30,17 @@ bool is_of_built_in_models(const CLI::App& app, const CLI::Option& option) {
 }  // namespace
 
 void ProgramFlags::add_to(CLI::App& app) {
-  app.add_flag("--program", program,
-               "train your own program, the COMMAND after `--`, which computes the "
-               "[gradients](program_protocol.md); a ps ignores it")
-      ->transform(boolean())
-      ->group(kProgramGroup);
-  app.add_flag("--program_spare", spare,
-               "keep a second copy of the program started, which takes over at once if the first "
-               "one is killed [true]")
-      ->transform(boolean())
-      ->group(kProgramGroup);
+  FlagGroup add(app, kProgramGroup);
+  add.toggle("--program", program,
+             "train your own program, the COMMAND after `--`, which computes the "
+             "[gradients](program_protocol.md); a ps ignores it");
+  add.toggle("--program_spare", spare,
+             "keep a second copy of the program started, which takes over at once if the first "
+             "one is killed [true]");
   timeouts.add_to(app, kProgramGroup);
-  app.add_option("--check_gradients", check_gradients,
-                 "let the program compute the gradient of every Nth step twice, and warn if the "
-                 "bits differ; 0: never")
-      ->type_name("N")
-      ->transform(whole_number(0, roles::kMaxCount))
-      ->capture_default_str()
-      ->group(kProgramGroup);
+  add.number("--check_gradients", check_gradients, "N", 0, roles::kMaxCount,
+             "let the program compute the gradient of every Nth step twice, and warn if the "
+             "bits differ; 0: never");
 }
 
 void ProgramFlags::add_fd(CLI::App& app) {
@@ -54,21 +48,13 @@ void ProgramFlags::add_fd(CLI::App& app) {
 }
 
 void ProgramTimeouts::add_to(CLI::App& app, const char* group) {
-  app.add_option(
-         "--program_timeout_secs", step_s,
-         "seconds without a gradient after which the program counts as hung and is started "
-         "again, or 20 times its usual time if that is longer; ten times that until it joins, "
-         "for its first gradient and for an evaluation; 0: no limit")
-      ->type_name("SECONDS")
-      ->transform(whole_number(0, kDaySeconds))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--program_end_timeout_secs", end_s,
-                 "seconds that the program may take to exit after the last step; 0: no limit")
-      ->type_name("SECONDS")
-      ->transform(whole_number(0, kDaySeconds))
-      ->capture_default_str()
-      ->group(group);
+  FlagGroup add(app, group);
+  add.number("--program_timeout_secs", step_s, "SECONDS", 0, kDaySeconds,
+             "seconds without a gradient after which the program counts as hung and is started "
+             "again, or 20 times its usual time if that is longer; ten times that until it joins, "
+             "for its first gradient and for an evaluation; 0: no limit");
+  add.number("--program_end_timeout_secs", end_s, "SECONDS", 0, kDaySeconds,
+             "seconds that the program may take to exit after the last step; 0: no limit");
 }
 
 void ProgramFlags::check_command(const std::string& command, bool has_command) const {

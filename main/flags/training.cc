@@ -75,10 +75,10 @@ roles::RunConfig TrainingFlags::run_config(std::size_t ps, std::size_t trainers,
   }
   config.isa = isa_of(settings);
   config.trainers = trainers;
-  const bool is_open = max_workers != 0;
+  const bool is_open = max_workers.has_value();
   // A fixed number of gradients for each step contradicts a number of workers that changes.
   if (is_open && config.replicas_to_aggregate != 0) {
-    throw std::invalid_argument("--max_workers: " + std::to_string(max_workers) +
+    throw std::invalid_argument("--max_workers: " + std::to_string(*max_workers) +
                                 " is not allowed with --replicas_to_aggregate");
   }
   // In asynchronous training another worker changes no share, so it needs no micro-batches.
@@ -96,12 +96,12 @@ roles::RunConfig TrainingFlags::run_config(std::size_t ps, std::size_t trainers,
 }
 
 std::size_t TrainingFlags::most_trainers(std::size_t workers, bool chief) const {
-  if (max_workers != 0 && max_workers < workers) {
-    throw std::invalid_argument("--max_workers: " + std::to_string(max_workers) +
+  if (max_workers && *max_workers < workers) {
+    throw std::invalid_argument("--max_workers: " + std::to_string(*max_workers) +
                                 " is less than the " + std::to_string(workers) + " of --workers");
   }
   // A chief trains and counts, but --max_workers is about workers only.
-  return std::max(max_workers, workers) + (chief ? 1 : 0);
+  return max_workers.value_or(workers) + (chief ? 1 : 0);
 }
 
 void refuse_isa(const std::string& name) {

@@ -5,6 +5,8 @@
 
 #include <CLI/App.hpp>
 #include <cstddef>
+#include <optional>
+#include <string>
 
 #include "main/setting_flags.h"
 #include "roles/run/run_config.h"
@@ -13,7 +15,7 @@ namespace disttf {
 
 struct TrainingFlags {
   WrittenSettings settings;
-  std::size_t max_workers = 0;  // 0: as many as are listed
+  std::optional<std::size_t> max_workers;  // nullopt: as many as are listed
 
   // The model and the settings of training.
   void add_model(CLI::App& app);
