@@ -284,7 +284,7 @@ class Host {
         append_floats(body, floats);
         break;
       case 3:
-        append_floats(body, shard ? shard->state_size() : 0);
+        append_floats(body, shard ? shard->storage().state_size() : 0);
         break;
       case 4:
         body = disttf::net::encode(
@@ -300,7 +300,7 @@ class Host {
         for (std::size_t each = 0; each < kTrainers; ++each) {
           append(body, disttf::net::encode(disttf::net::FillTrainer{.used = input_.byte()}));
         }
-        append_floats(body, shard ? shard->state_size() : 0);
+        append_floats(body, shard ? shard->storage().state_size() : 0);
         break;
       case 6:
         append(body, disttf::net::encode(disttf::net::UpdateHead{.incarnation = input_.byte(),

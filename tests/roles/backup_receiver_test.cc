@@ -204,10 +204,10 @@ TEST_F(BackupReceiverTest, AnUpdateInMemoryMayHaveTheStateThatItIsMadeFrom) {
   fill();
   FrameHeader header = update_header(2);
   Bytes body = sum({2, 4});
-  Values tensors(shard_->update_size_with_state());
+  Values tensors(shard_->storage().update_size_with_state());
   tensors[0] = 2;  // of two gradients
-  tensors[shard_->padded_size()] = 10;
-  tensors[shard_->padded_size() + 1] = 20;
+  tensors[shard_->storage().padded_size()] = 10;
+  tensors[shard_->storage().padded_size() + 1] = 20;
   body.resize(net::padded_update_head_bytes(2));
   append(body, std::as_bytes(std::span(tensors)));
   header.body_size = body.size();

@@ -198,7 +198,7 @@ TEST_F(TwoHosts, ASumOfAnOlderStateIsFencedWithABodyAndWithout) {
   expect(ps_, trainers_[1], FrameKind::kFenced);
   ASSERT_TRUE(push_sum(0, 2));
   expect(ps_, trainers_[0], FrameKind::kFenced);
-  EXPECT_EQ(shard().missing().size(), 4U);
+  EXPECT_EQ(shard().policy().missing().size(), 4U);
 }
 
 // A restore came in between: neither the sum nor the waiting requests are of this state.
@@ -210,7 +210,7 @@ TEST_F(TwoHosts, ASumThatARestoreOvertakesIsFenced) {
   EXPECT_TRUE(ps_.deliver(trainers_[2], plan, gradient(7)));
   expect(ps_, trainers_[2], FrameKind::kFenced);
   expect(ps_, trainers_[3], FrameKind::kFenced);
-  EXPECT_EQ(shard().missing().size(), 4U);
+  EXPECT_EQ(shard().policy().missing().size(), 4U);
 }
 
 // From a leader that shares memory with the ps.
@@ -300,7 +300,7 @@ TEST_F(TwoHosts, AMembersSumIsRefused) {
   begin(run());
   EXPECT_FALSE(push_sum(3, 1));
   expect_refused(3, "a sum of gradients from another trainer of the host than the first");
-  EXPECT_EQ(shard().missing().size(), 4U);
+  EXPECT_EQ(shard().policy().missing().size(), 4U);
 }
 
 // Nor does it pass as the request of a member, which has no body.
@@ -311,7 +311,7 @@ TEST_F(TwoHosts, ALeadersSumOfAnotherSizeIsRefused) {
   EXPECT_FALSE(ps_.say(trainers_[2], sum(0), Bytes(size_ * sizeof(float) - 4)));
   EXPECT_THAT(ps_.refused().at(trainers_[2]),
               HasSubstr(std::to_string(size_ * sizeof(float) - 4) + " bytes"));
-  EXPECT_EQ(shard().missing().size(), 4U);
+  EXPECT_EQ(shard().policy().missing().size(), 4U);
 }
 
 TEST_F(TwoHosts, APushOfAMicroBatchIsNoSum) {

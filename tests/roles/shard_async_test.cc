@@ -111,7 +111,7 @@ TEST(AsyncShardAtTheEnd, DoesNotApplyWhatComesAfterTheLastStep) {
 class BoundedShard : public testing::TestWithParam<std::uint64_t> {
  protected:
   void push_next(std::size_t trainer) {
-    const std::uint64_t number = shard_.counts_from(trainer) + 1;
+    const std::uint64_t number = shard_.policy().counts_from(trainer) + 1;
     push(shard_, async_id(trainer, number, shard_.step()), Values{1});
   }
   void push_times(std::size_t trainer, std::uint64_t times) {
@@ -124,8 +124,8 @@ class BoundedShard : public testing::TestWithParam<std::uint64_t> {
   // On both ps.
   void join_everywhere(std::size_t trainers) {
     for (std::size_t trainer = 0; trainer < trainers; ++trainer) {
-      shard_.join(trainer);
-      other_.join(trainer);
+      shard_.policy().join(trainer);
+      other_.policy().join(trainer);
     }
   }
   void push_everywhere(std::size_t trainer, std::uint64_t number) {
@@ -144,12 +144,12 @@ class BoundedShard : public testing::TestWithParam<std::uint64_t> {
         if (round > 0 && !(shard_.answerable(trainer) && other_.answerable(trainer))) {
           continue;
         }
-        newest.at(trainer) = std::max({newest.at(trainer), shard_.counts_from(trainer),
-                                       other_.counts_from(trainer)}) +
+        newest.at(trainer) = std::max({newest.at(trainer), shard_.policy().counts_from(trainer),
+                                       other_.policy().counts_from(trainer)}) +
                              1;
         push_everywhere(trainer, newest.at(trainer));
         ++pushes.at(trainer);
-        EXPECT_EQ(shard_.counts_from(trainer), other_.counts_from(trainer));
+        EXPECT_EQ(shard_.policy().counts_from(trainer), other_.policy().counts_from(trainer));
       }
     }
     EXPECT_GE(pushes[0], bound() + 5) << "neither waits for the other for good";
@@ -161,8 +161,8 @@ class BoundedShard : public testing::TestWithParam<std::uint64_t> {
 };
 
 TEST_P(BoundedShard, HoldsATrainerThatIsFurtherAheadThanTheBound) {
-  shard_.join(0);
-  shard_.join(1);
+  shard_.policy().join(0);
+  shard_.policy().join(1);
   push_times(0, bound());
   EXPECT_TRUE(shard_.answerable(0));
   push_next(0);
@@ -173,8 +173,8 @@ TEST_P(BoundedShard, HoldsATrainerThatIsFurtherAheadThanTheBound) {
 }
 
 TEST_P(BoundedShard, AppliesThePushThatItDoesNotAnswerYet) {
-  shard_.join(0);
-  shard_.join(1);
+  shard_.policy().join(0);
+  shard_.policy().join(1);
   push_times(0, bound() + 1);
   EXPECT_FALSE(shard_.answerable(0));
   EXPECT_EQ(shard_.step(), bound() + 1);
@@ -191,57 +191,57 @@ TEST_P(BoundedShard, PsCountAlikeFromTheNextPushOnOfWhoHasTakenAPlace) {
 TEST_P(BoundedShard, PsOfWhichOneLostATrainerForATimeCauseNoDeadlock) {
   join_everywhere(2);
   push_everywhere(1, 1);
-  other_.leave(1);
+  other_.policy().leave(1);
   push_everywhere(0, 1);
   for (std::uint64_t each = 0; each < bound() + 3; ++each) {
     push(other_, async_id(0, 2 + each, other_.step()), Values{1});
   }
-  other_.join(1);
-  EXPECT_GT(other_.counts_from(1), shard_.counts_from(1));
+  other_.policy().join(1);
+  EXPECT_GT(other_.policy().counts_from(1), shard_.policy().counts_from(1));
   expect_both_go_on();
 }
 
 // A ps was lost, and its replacement has recorded no clocks.
 TEST_P(BoundedShard, PsOfWhichOneIsNewCauseNoDeadlock) {
   for (const std::size_t trainer : {0U, 1U}) {
-    shard_.join(trainer);
+    shard_.policy().join(trainer);
     push_times(trainer, 7 + 2 * trainer);
-    other_.join(trainer);
+    other_.policy().join(trainer);
   }
   expect_both_go_on();
 }
 
 TEST_P(BoundedShard, ATrainerThatNeverJoinedHoldsBackNoOther) {
-  shard_.join(0);
+  shard_.policy().join(0);
   push_times(0, bound() + 5);
   EXPECT_TRUE(shard_.answerable(0));
 }
 
 TEST_P(BoundedShard, TheSlowestReleasesTheOthersWhenItLeaves) {
-  shard_.join(0);
-  shard_.join(1);
+  shard_.policy().join(0);
+  shard_.policy().join(1);
   push_times(0, bound() + 1);
   EXPECT_FALSE(shard_.answerable(0));
-  shard_.leave(1);
+  shard_.policy().leave(1);
   EXPECT_TRUE(shard_.answerable(0));
 }
 
 TEST_P(BoundedShard, TheSecondSlowestHoldsOnWhenTheSlowestLeaves) {
   for (std::size_t trainer = 0; trainer < 3; ++trainer) {
-    shard_.join(trainer);
+    shard_.policy().join(trainer);
   }
   push_next(1);
   push_times(0, bound() + 2);
-  shard_.leave(2);
+  shard_.policy().leave(2);
   EXPECT_FALSE(shard_.answerable(0));
   push_next(1);
   EXPECT_TRUE(shard_.answerable(0));
 }
 
 TEST_P(BoundedShard, ANewcomerStartsLevelWithTheSlowest) {
-  shard_.join(0);
+  shard_.policy().join(0);
   push_times(0, 10);
-  shard_.join(1);
+  shard_.policy().join(1);
   push_times(0, bound());
   EXPECT_TRUE(shard_.answerable(0));
   push_next(0);
@@ -251,24 +251,24 @@ TEST_P(BoundedShard, ANewcomerStartsLevelWithTheSlowest) {
 }
 
 TEST_P(BoundedShard, ATrainerThatComesBackIsNotWaitedForOverWhatItMissed) {
-  shard_.join(0);
-  shard_.join(1);
+  shard_.policy().join(0);
+  shard_.policy().join(1);
   push_next(1);
-  shard_.leave(1);
+  shard_.policy().leave(1);
   push_times(0, 10);
-  shard_.join(1);
+  shard_.policy().join(1);
   push_times(0, bound());
   EXPECT_TRUE(shard_.answerable(0));
 }
 
 TEST_P(BoundedShard, WhoComesBackIsToldWhereToGoOn) {
-  shard_.join(0);
-  shard_.join(1);
+  shard_.policy().join(0);
+  shard_.policy().join(1);
   push(shard_, async_id(1, 1), Values{1});
-  shard_.leave(1);
+  shard_.policy().leave(1);
   push_times(0, 10);
-  shard_.join(1);
-  EXPECT_EQ(shard_.counts_from(1), 10U);
+  shard_.policy().join(1);
+  EXPECT_EQ(shard_.policy().counts_from(1), 10U);
   push_times(0, bound() + 1);
   EXPECT_FALSE(shard_.answerable(0));
   // Computed before it learned the new number.
@@ -280,27 +280,27 @@ TEST_P(BoundedShard, WhoComesBackIsToldWhereToGoOn) {
 }
 
 TEST_P(BoundedShard, WhoComesBackAtOnceCountsAsBefore) {
-  shard_.join(0);
-  shard_.join(1);
+  shard_.policy().join(0);
+  shard_.policy().join(1);
   push_times(0, bound() + 1);
-  shard_.leave(1);
-  shard_.join(1);
-  EXPECT_EQ(shard_.counts_from(1), 0U);
+  shard_.policy().leave(1);
+  shard_.policy().join(1);
+  EXPECT_EQ(shard_.policy().counts_from(1), 0U);
   EXPECT_FALSE(shard_.answerable(0));
 }
 
 TEST_P(BoundedShard, JoiningTwiceMovesNothing) {
-  shard_.join(0);
-  shard_.join(1);
+  shard_.policy().join(0);
+  shard_.policy().join(1);
   push_times(0, bound() + 1);
-  shard_.join(1);
+  shard_.policy().join(1);
   EXPECT_FALSE(shard_.answerable(0));
 }
 
 TEST_P(BoundedShard, TheEndOfTheRunReleasesAllTrainers) {
   Shard shard(async_config(2, bound(), /*train_steps=*/bound() + 1), {.begin = 0, .end = 1});
-  shard.join(0);
-  shard.join(1);
+  shard.policy().join(0);
+  shard.policy().join(1);
   for (std::uint64_t each = 0; each <= bound(); ++each) {
     push(shard, async_id(0, each + 1, each), Values{1});
   }

@@ -62,8 +62,8 @@ TEST(ShardAverage, GoesOnFromASnapshotShard) {
   Shard shard(averaged(sgd_config(1, /*train_steps=*/2)), kOne);
   restore(shard, {8}, 0);
   push(shard, 0, 0, 4);
-  EXPECT_EQ(shard.state_names(), std::vector<std::string>{"average"});
-  shard.snapshot_now(1);
+  EXPECT_EQ(shard.storage().state_names(), std::vector<std::string>{"average"});
+  shard.want_snapshot(1, shard.step());
   const Values snapshot = values_of(shard.snapshot()->values.span());
   ASSERT_EQ(snapshot.size(), 2U);
   Shard other(averaged(sgd_config(1, /*train_steps=*/2)), kOne);

@@ -150,8 +150,8 @@ class ShardCopyInMemory : public ShardCopy {
     Arena arena;
     arena.place_of_update = [this, per_state] {
       const bool has_state = told_updates_++ % per_state == 0;
-      place_ =
-          std::make_shared<Values>(has_state ? shard_->update_size_with_state() : kCopied.size());
+      place_ = std::make_shared<Values>(has_state ? shard_->storage().update_size_with_state()
+                                                  : kCopied.size());
       if (has_state) {
         first_.reset();
       }

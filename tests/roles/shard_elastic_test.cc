@@ -25,7 +25,7 @@ class ElasticShard : public testing::Test {
                      const std::shared_ptr<Values>& gradient) {
     const PushId push = id(trainer, micro_batch, /*in_place=*/true);
     ASSERT_EQ(shard_.admit(push).verdict, Verdict::kReceive);
-    shard_.commit(push, *gradient, gradient);
+    shard_.commit(push, {.gradient = *gradient, .memory = gradient});
   }
 
   Shard shard_{config(), {.begin = 0, .end = 2}};

@@ -27,7 +27,7 @@ class ShardNonTemporalStores : public testing::TestWithParam<bool> {
  protected:
   static Shard shard_of(const RunConfig& config, bool streams) {
     const auto memory =
-        std::make_shared<math::AlignedVector>(Shard::arena_size(config, kStreamedRange));
+        std::make_shared<math::AlignedVector>(ShardStorage::arena_size(config, kStreamedRange));
     return Shard(config, kStreamedRange, 1,
                  {.floats = memory->span(), .owner = memory, .streams = streams});
   }

@@ -45,7 +45,7 @@ TEST_P(ShardSnapshot, AnotherShardThatGoesOnFromItComesToBitIdenticalResults) {
   ASSERT_TRUE(snapshot);
   EXPECT_EQ(snapshot->step, 2U);
   EXPECT_EQ(snapshot->sequence, 2U);
-  ASSERT_EQ(snapshot->values.size(), shard_.state_size());
+  ASSERT_EQ(snapshot->values.size(), shard_.storage().state_size());
   make_step(shard_, 2);
   make_step(shard_, 3);
 
@@ -77,12 +77,12 @@ TEST_P(ShardSnapshot, IsOfItsStepHoweverMuchOfItWasCopiedWhenTheNextOneIsMade) {
   make_step(shard_, 0);
   make_step(shard_, 1, /*wants_snapshot=*/true);
   const std::vector<std::uint32_t> whole = bits_of(shard_.snapshot()->values.span());
-  for (std::size_t copied = 0; copied <= shard_.state_size() / 2 + 1; ++copied) {
+  for (std::size_t copied = 0; copied <= shard_.storage().state_size() / 2 + 1; ++copied) {
     Shard other(config_of(GetParam()), {.begin = 0, .end = kSize});
     make_step(other, 0);
     make_step(other, 1, /*wants_snapshot=*/true);
     for (std::size_t piece = 0; piece < copied; ++piece) {
-      EXPECT_EQ(other.copy_snapshot(2), 2 * piece < other.state_size());
+      EXPECT_EQ(other.copy_snapshot(2), 2 * piece < other.storage().state_size());
     }
     make_step(other, 2);
     EXPECT_FALSE(other.copy_snapshot(2)) << "nothing of the old state is there any more";

@@ -165,7 +165,7 @@ TEST_P(ShardSum, TakesThePlaceOfGradientsThatLieInTheirTrainersMemory) {
     PushId id = sync_id(trainer, 0);
     id.in_place = true;
     ASSERT_EQ(shard_.admit(id).verdict, Verdict::kReceive);
-    shard_.commit(id, gradients_[trainer], memory);
+    shard_.commit(id, {.gradient = gradients_[trainer], .memory = memory});
   }
   push_sum(0, 4);
   push_the_others();
@@ -184,11 +184,11 @@ TEST_P(ShardSum, InPlaceIsReadThereAndLeftAlone) {
     id.in_place = true;
     if (own_comes_before) {
       ASSERT_EQ(shard_.admit(id).verdict, Verdict::kReceive);
-      shard_.commit(id, *own, own);
+      shard_.commit(id, {.gradient = *own, .memory = own});
     }
     id.summed = 4;
     ASSERT_EQ(shard_.admit(id).verdict, Verdict::kReceive);
-    shard_.commit(id, *memory, memory);
+    shard_.commit(id, {.gradient = *memory, .memory = memory});
     EXPECT_EQ(memory.use_count(), trainers() == 4 ? 1 : 2);
     EXPECT_EQ(own.use_count(), 1);
     push_the_others(step);
@@ -205,7 +205,7 @@ TEST_P(ShardSum, InPlaceIsKeptWhenAGradientThatItOvertookHasCome) {
   PushId id = sum_id(0, 2);
   id.in_place = true;
   ASSERT_EQ(shard_.admit(id).verdict, Verdict::kReceive);
-  shard_.commit(id, *memory, memory);
+  shard_.commit(id, {.gradient = *memory, .memory = memory});
   fill(slow, gradients_[0]);
   shard_.commit(sync_id(0, 0));
   EXPECT_EQ(memory.use_count(), 2);
@@ -326,12 +326,12 @@ TEST_P(ShardSum, ThatBrokeOffMidwayLeavesWhatHasCome) {
 
 TEST_P(ShardSum, ATrainerWhoseGradientIsInItIsNotMissing) {
   push_sum(2, 2);
-  std::vector<std::size_t> missing = shard_.missing();
+  std::vector<std::size_t> missing = shard_.policy().missing();
   missing.resize(2);
   EXPECT_EQ(missing, (std::vector<std::size_t>{0, 1}));
-  EXPECT_EQ(shard_.lacks(), trainers() - 2);
+  EXPECT_EQ(shard_.policy().lacks(), trainers() - 2);
   push_own(1);
-  EXPECT_EQ(shard_.missing().front(), 0U);
+  EXPECT_EQ(shard_.policy().missing().front(), 0U);
   push_sum(0, 2);
   EXPECT_EQ(shard_.step(), trainers() == 4 ? 1U : 0U);
 }
@@ -339,7 +339,7 @@ TEST_P(ShardSum, ATrainerWhoseGradientIsInItIsNotMissing) {
 TEST_P(ShardSum, ATrainerWhoseGradientIsInItIsAnsweredWhenTheStepHasBeenMade) {
   EXPECT_EQ(shard_.admit(in_sum_id(1)).verdict, Verdict::kDiscard) << "it has no body";
   EXPECT_FALSE(shard_.answerable(1));
-  EXPECT_EQ(shard_.missing().size(), trainers()) << "it is its leader that brings it";
+  EXPECT_EQ(shard_.policy().missing().size(), trainers()) << "it is its leader that brings it";
   push_sum(0, 4);
   EXPECT_EQ(shard_.admit(in_sum_id(2)).verdict, Verdict::kDiscard);
   EXPECT_EQ(shard_.answerable(1), trainers() == 4);
@@ -413,7 +413,7 @@ TEST_P(ShardSum, ThatComesWhenTheRunHasBeenConcludedChangesNothing) {
 TEST_P(ShardSum, RestoreForgetsOneOfAHalfMadeStep) {
   push_sum(2, 2);
   restore(shard_, Values(kFloats), 0);
-  EXPECT_EQ(shard_.missing().size(), trainers());
+  EXPECT_EQ(shard_.policy().missing().size(), trainers());
   push_sum(0, 2);
   push_sum(2, 2);
   push_the_others();

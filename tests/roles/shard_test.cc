@@ -33,18 +33,18 @@ TEST_F(FullySynchronousShard, MakesAStepWhenTheLastGradientHasCome) {
 }
 
 TEST_F(FullySynchronousShard, NamesWhoIsMissing) {
-  EXPECT_EQ(shard_.missing(), (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_EQ(shard_.policy().missing(), (std::vector<std::size_t>{0, 1, 2}));
   push(shard_, 1, 0, 1);
-  EXPECT_EQ(shard_.missing(), (std::vector<std::size_t>{0, 2}));
+  EXPECT_EQ(shard_.policy().missing(), (std::vector<std::size_t>{0, 2}));
 }
 
 TEST_F(FullySynchronousShard, CountsTheGradientsThatAStepLacks) {
-  EXPECT_EQ(shard_.lacks(), 3U);
+  EXPECT_EQ(shard_.policy().lacks(), 3U);
   push(shard_, 1, 0, 1);
   push(shard_, 0, 0, 1);
-  EXPECT_EQ(shard_.lacks(), 1U);
+  EXPECT_EQ(shard_.policy().lacks(), 1U);
   push(shard_, 2, 0, 1);
-  EXPECT_EQ(shard_.lacks(), 3U);
+  EXPECT_EQ(shard_.policy().lacks(), 3U);
 }
 
 TEST_F(FullySynchronousShard, AnswersNoTrainerBeforeTheStepIsMade) {
@@ -81,7 +81,7 @@ TEST_F(FullySynchronousShard, RepeatAfterTheStepIsAnsweredAndNotAdded) {
   EXPECT_FALSE(answer.dropped);
   EXPECT_EQ(values_of(answer.parameters), (Values{-3, -3}));
   // The next step does not take it for that trainer's gradient, either.
-  EXPECT_EQ(shard_.missing(), (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_EQ(shard_.policy().missing(), (std::vector<std::size_t>{0, 1, 2}));
   EXPECT_EQ(shard_.counters().applied, 3U);
 }
 
@@ -99,7 +99,7 @@ TEST_F(FullySynchronousShard, GradientsInPlaceAreReadThereAndLeftAlone) {
   for (std::size_t trainer = 0; trainer < kTrainers; ++trainer) {
     const PushId id{.trainer = trainer, .incarnation = kProcess, .step = 0, .in_place = true};
     ASSERT_EQ(shard_.admit(id).verdict, Verdict::kReceive);
-    shard_.commit(id, gradients.at(trainer), nullptr);
+    shard_.commit(id, {.gradient = gradients.at(trainer), .memory = nullptr});
   }
   EXPECT_EQ(values_of(shard_.parameters()), (Values{-6, -2}));
   EXPECT_EQ(gradients, (std::array<Values, kTrainers>{Values{3, 1}, Values{6, 2}, Values{9, 3}}));
@@ -110,7 +110,7 @@ TEST_F(FullySynchronousShard, MemoryOfAGradientInPlaceIsKeptUntilTheStepIsMade) 
   const auto memory = std::make_shared<Values>(Values{3, 3});
   const PushId id{.trainer = 1, .incarnation = kProcess, .step = 0, .in_place = true};
   ASSERT_EQ(shard_.admit(id).verdict, Verdict::kReceive);
-  shard_.commit(id, *memory, memory);
+  shard_.commit(id, {.gradient = *memory, .memory = memory});
   EXPECT_EQ(memory.use_count(), 2);
   push(shard_, 0, 0, 3);
   push(shard_, 2, 0, 3);

@@ -149,7 +149,7 @@ TEST(TensorMemory, ATrainerMapsAllThatAPsOfItsRunMayHave) {
         config.sync_replicas = sync;
         config.optimizer.average_decay = average_decay;
         config.trainers = trainers;
-        const std::size_t bytes = Shard::arena_size(config, range) * sizeof(float);
+        const std::size_t bytes = ShardStorage::arena_size(config, range) * sizeof(float);
         EXPECT_LE(net::ParameterMemory::largest(bytes, slot_of_primary(trainers) + 1),
                   most_of_ps(range.size(), trainers))
             << sync << " " << average_decay << " " << trainers;

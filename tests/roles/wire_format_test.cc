@@ -92,7 +92,8 @@ TEST(WireFormat, OfParametersIsRoundedAnewInEachStep) {
   Shard shard(config, {.begin = 0, .end = 2});
   const auto sent = [&] {
     Values values(2);
-    unpack_tensor(shard.wire(), shard.as_sent(0, shard.answer(0)), values);
+    unpack_tensor(shard.storage().wire(), shard.storage().as_sent(0, shard.answer(0).parameters),
+                  values);
     return values;
   };
   restore(shard, {1, 257}, 0);
@@ -112,13 +113,13 @@ TEST(WireFormat, OfParametersStaysForATrainerUntilItPushes) {
     config.wire_dtype = WireDtype::kBf16;
     Shard shard(config, {.begin = 0, .end = 2});
     restore(shard, {1, 2}, 0);
-    const auto first = shard.as_sent(0, shard.answer(0));
+    const auto first = shard.storage().as_sent(0, shard.answer(0).parameters);
     const std::vector<std::byte> as_it_was(first.begin(), first.end());
     push(shard, {.trainer = 1, .incarnation = kProcess, .step = 0, .sequence = 1}, Values{3, 4});
-    static_cast<void>(shard.as_sent(1, shard.answer(1)));
+    static_cast<void>(shard.storage().as_sent(1, shard.answer(1).parameters));
     if (sync) {
       push(shard, 0, 0, 1);
-      static_cast<void>(shard.as_sent(1, shard.answer(1)));
+      static_cast<void>(shard.storage().as_sent(1, shard.answer(1).parameters));
     }
     EXPECT_TRUE(std::ranges::equal(first, as_it_was)) << (sync ? "sync" : "async");
   }

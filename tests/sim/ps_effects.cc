@@ -133,7 +133,7 @@ void PsProcess::check_staleness(const RangeReplica& range, const FrameHeader& an
     return;
   }
   for (std::size_t rank = 0; rank < range.trainers().records().size(); ++rank) {
-    const std::uint64_t clock = shard.counts_from(rank);
+    const std::uint64_t clock = shard.policy().counts_from(rank);
     const roles::TrainerRecord& other = range.trainers().records()[rank];
     // A process that has just connected does not count while its predecessor leaves.
     const bool takes_part = other.present() && (other.answered || other.waiting);

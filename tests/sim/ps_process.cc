@@ -53,7 +53,8 @@ std::span<float> PsProcess::place_of_update(std::size_t replica) {
   Hosted& range = hosted_[replica];
   roles::Shard& shard = *core_->range(replica).state().shard();
   range.place.assign(
-      range.updates++ % 3 == 0 ? shard.update_size_with_state() : shard.range().size(), 0.0F);
+      range.updates++ % 3 == 0 ? shard.storage().update_size_with_state() : shard.range().size(),
+      0.0F);
   return range.place;
 }
 

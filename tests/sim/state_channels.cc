@@ -82,7 +82,7 @@ void StateChannels::body(ConnectionId id, roles::RangeReplica& range,
                   .attempt = order.attempt,
                   .shard = order.shard,
                   .range = range.state().shard()->range(),
-                  .optimizer = range.state().shard()->state_names(),
+                  .optimizer = range.state().shard()->storage().state_names(),
                   .snapshot = std::move(snapshot)};
   if (writing_.contains(order.shard)) {  // the order of a chief that is gone
     world_.mark(Mark::kWriterAwaited);

@@ -100,7 +100,7 @@ BackupReceiver::Outcome BackupReceiver::fill_head() {
   const math::Range range = shard_->range();
   const std::size_t tensor_bytes = range.size() * sizeof(float);
   // The tensors of a state; max(): a range may be empty.
-  const std::size_t plain = shard_->state_size() / std::max<std::size_t>(range.size(), 1);
+  const std::size_t plain = shard_->storage().state_size() / std::max<std::size_t>(range.size(), 1);
   // A fully synchronous run may send one tensor more: the parameters of the previous step.
   with_previous_ = fill_.tensors == plain + 1 && shard_->config().every_gradient_counts();
   if (fill_.trainers != shard_->config().trainers || (fill_.tensors != plain && !with_previous_) ||
@@ -159,7 +159,7 @@ BackupReceiver::Outcome BackupReceiver::filled() {
                 .generation = generation_,
                 .lineage = fill_.lineage,
                 .incarnations = {}};
-  for (const ShardIdentity::Trainer& trainer : identity_.trainers) {
+  for (const TrainerIdentity& trainer : identity_.trainers) {
     filled.incarnations.push_back(trainer.incarnation);
   }
   return filled;
@@ -180,7 +180,7 @@ BackupReceiver::Outcome BackupReceiver::update(const net::FrameHeader& header,
   // copy already has the state.
   const bool has_state =
       !in_place.bytes.empty() &&
-      header.body_size == head_bytes + shard->update_size_with_state() * sizeof(float);
+      header.body_size == head_bytes + shard->storage().update_size_with_state() * sizeof(float);
   if (!is_filled() || update.generation != generation_ ||
       update.range_begin != shard->range().begin ||
       (header.body_size != head_bytes + gradient_bytes && !has_state)) {
@@ -198,7 +198,7 @@ BackupReceiver::Outcome BackupReceiver::update(const net::FrameHeader& header,
   const std::span floats(reinterpret_cast<const float*>(tensors.data()),
                          tensors.size() / sizeof(float));
   // The state begins at a cache-line boundary behind the gradient, hence the padded size.
-  const std::size_t behind = has_state ? shard_->padded_size() : floats.size();
+  const std::size_t behind = has_state ? shard_->storage().padded_size() : floats.size();
   return updated(floats.first(shard_->range().size()), floats.subspan(behind), in_place.owner);
 }
 

@@ -51,7 +51,7 @@ void BackupSender::send_state() {
                              counters.staleness_sum, counters.staleness_max},
                 .trainers = static_cast<std::uint32_t>(identity.trainers.size()),
                 .tensors = static_cast<std::uint32_t>(tensors.size())}));
-  for (const ShardIdentity::Trainer& trainer : identity.trainers) {
+  for (const TrainerIdentity& trainer : identity.trainers) {
     append_bytes(body, net::encode(net::FillTrainer{.incarnation = trainer.incarnation,
                                                     .last_sequence = trainer.last_sequence,
                                                     .clock = trainer.clock,

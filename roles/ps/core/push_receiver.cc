@@ -62,7 +62,7 @@ BodyPlan PushReceiver::header(PeerConnection& from, const net::BodyInPlace& in_p
 // The addresses alone decide which trainers form a group; a trainer's own claim does not.
 std::optional<std::string> PushReceiver::fault_in_sum(const PeerConnection& from) const {
   const RunConfig& config = state_.shard()->config();
-  const WireFormat& wire = state_.shard()->wire();
+  const WireFormat& wire = state_.shard()->storage().wire();
   if (!config.every_gradient_counts() || config.elastic() || config.max_gradient_norm != 0 ||
       tensor_flags(wire) != 0 || gradient_flags(wire) != 0) {
     return "a sum of gradients in a run that does not use group sums";
@@ -88,7 +88,7 @@ BodyPlan PushReceiver::body(PeerConnection& from, Part part, Clock::time_point n
     case Part::kOutdatedGradient:
       return {};
     case Part::kPackedGradient:
-      if (unpack_gradient(from.shard->wire(), from.places.front(), from.destination)) {
+      if (unpack_gradient(from.shard->storage().wire(), from.places.front(), from.destination)) {
         return from.refuse(
             out_, kError,
             "a sparse gradient whose components are not ascending ones of the range of " +
@@ -146,7 +146,8 @@ BodyPlan PushReceiver::admit(PeerConnection& from, const net::BodyInPlace& in_pl
   from.destination = admission.destination;
   from.gradient = admission.destination;
   if ((header.flags & net::kTensorForms) != 0) {
-    return from.into(Part::kPackedGradient, from.shard->packed_inbox(from.rank, header.body_size));
+    return from.into(Part::kPackedGradient,
+                     from.shard->storage().packed_inbox(from.rank, header.body_size));
   }
   return from.into(Part::kGradient, std::as_writable_bytes(admission.destination));
 }
@@ -180,7 +181,7 @@ BodyPlan PushReceiver::commit(PeerConnection& from, const net::BodyInPlace& in_p
       times_.arrived(rank, from.push.step, now);
     }
     if (from.push.in_place) {
-      shard->commit(from.push, from.gradient, in_place.owner);
+      shard->commit(from.push, {.gradient = from.gradient, .memory = in_place.owner});
     } else {
       shard->commit(from.push);
     }

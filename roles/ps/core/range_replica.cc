@@ -120,7 +120,7 @@ void RangeReplica::join(const PeerConnection& trainer) {
     log_joined(trainer.rank, trainer.peer);
     send_report();  // the report may have listed it as unreachable
     if (state_.shard()) {
-      state_.shard()->join(trainer.rank);
+      state_.shard()->policy().join(trainer.rank);
     }
   }
 }
@@ -306,7 +306,7 @@ bool RangeReplica::attach(ConnectionId id, const net::Hello& hello) {
 void RangeReplica::trainer_left(std::size_t rank) {
   count_needed();
   if (state_.shard()) {
-    state_.shard()->leave(rank);
+    state_.shard()->policy().leave(rank);
     if (MicroBatchScheduler* const scheduler = state_.scheduler()) {
       scheduler->forget(rank);
     }

@@ -191,7 +191,7 @@ class RangeReplica {
   // Returns whether the last gradient of a step is about to arrive: all others are here, or there
   // are none.
   [[nodiscard]] bool expects_gradient() const noexcept {
-    return is_training() && state_.shard()->lacks() == 1;
+    return is_training() && state_.shard()->policy().lacks() == 1;
   }
   // Sync: returns whether a step has been made and its answers wait for the other host's
   // acknowledgement. (Async: only one trainer waits, the others compute.)

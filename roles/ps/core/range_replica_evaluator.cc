@@ -93,7 +93,7 @@ void RangeReplica::serve_evaluators() {
         out_.close(each.id);  // training goes on; the evaluator may ask again
         continue;
       }
-      const std::span<const float> evaluated = shard->evaluated();
+      const std::span<const float> evaluated = shard->storage().evaluated();
       std::copy(evaluated.begin(), evaluated.end(), copy->data());
     }
     const net::SnapshotShardReply reply{.request_id = request,

@@ -225,7 +225,7 @@ std::string RangeReplica::status() const {
     out["step"] = state_.shard()->step();
     out["finished"] = state_.shard()->finished();
     if (state_.shard()->config().sync_replicas && !state_.shard()->finished()) {
-      for (const std::size_t rank : state_.shard()->missing()) {
+      for (const std::size_t rank : state_.shard()->policy().missing()) {
         out["waiting_for"].push_back(net::to_string(task_.cluster.trainer(rank)));
       }
     }

@@ -132,7 +132,7 @@ void RangeReplica::begin_run(const RunConfig& config, std::string json, Connecti
   // A new shard counts no trainer as joined; those that are connected do not connect again.
   for (std::size_t rank = 0; rank < trainers_.size(); ++rank) {
     if (trainers_[rank].present()) {
-      state_.shard()->join(rank);
+      state_.shard()->policy().join(rank);
     }
   }
   count_needed();
@@ -152,7 +152,8 @@ BodyPlan RangeReplica::restore_header(PeerConnection& from) {
   // Initial parameters come without the optimizer's tensors.
   const bool parameters_only = header.body_size == state_.shard()->range().size() * sizeof(float);
   if (restore.range_begin != state_.shard()->range().begin ||
-      (!parameters_only && header.body_size != state_.shard()->state_size() * sizeof(float))) {
+      (!parameters_only &&
+       header.body_size != state_.shard()->storage().state_size() * sizeof(float))) {
     return from.refuse(out_, kError, state_.fault_in(header).value_or("not a state"));
   }
   // This restore is a repeat, or was overtaken by a newer one.

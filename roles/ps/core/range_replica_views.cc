@@ -148,8 +148,8 @@ bool RangeReplica::lacks(const net::Hello& hello) const {
   // repeated.
   return state_.shard()->config().sync_replicas
              ? hello.last.step > state_.shard()->step()
-             : hello.last.push != 0 &&
-                   !state_.shard()->has_applied(rank_of(hello), hello.incarnation, hello.last.push);
+             : hello.last.push != 0 && !state_.shard()->policy().has_applied(
+                                           rank_of(hello), hello.incarnation, hello.last.push);
 }
 
 void RangeReplica::lose_state(Clock::time_point now) {

@@ -142,7 +142,7 @@ std::optional<std::string> RangeState::fault_in(const FrameHeader& header) const
 
 std::optional<std::string> RangeState::gradient_fault(const FrameHeader& header,
                                                       bool is_in_place) const {
-  const WireFormat& wire = shard_->wire();
+  const WireFormat& wire = shard_->storage().wire();
   const std::uint16_t flags = gradient_flags(wire);
   const bool are_floats = (header.flags & net::kTensorForms) == 0;
   // A gradient in shared memory consists of floats. That of an empty range does, too, and has no
@@ -169,7 +169,7 @@ std::optional<SnapshotShardName> RangeState::find_snapshot(
     const net::SnapshotShardRequest& request) {
   // The request gives the name to the current state, so a chief can ask without a push before it.
   if (request.now && is_of(request.generation)) {
-    shard_->snapshot_now(request.name);
+    shard_->want_snapshot(request.name, shard_->step());
   }
   return keeps_snapshot(request.name, request.generation) ? shard_->snapshot_name() : std::nullopt;
 }

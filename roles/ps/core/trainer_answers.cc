@@ -144,7 +144,7 @@ void TrainerAnswers::schedule_missing() {
     return;
   }
   for (const MicroBatchScheduler::Assignment& assignment :
-       scheduler->assign(activities(), state_.shard()->missing())) {
+       scheduler->assign(activities(), state_.shard()->policy().missing())) {
     const WaitingRequest& waiting = *trainers_[assignment.rank].waiting;
     out_.send(waiting.connection, net::Work{.request_id = waiting.id(),
                                             .step = state_.shard()->step(),
@@ -178,14 +178,14 @@ void TrainerAnswers::send_parameters(std::size_t rank, const WaitingRequest& req
   if (const MicroBatchScheduler* const scheduler = state_.scheduler()) {
     parameters.share = scheduler->share_of(rank);
   } else {  // async: the number above which the trainer's next push is to be numbered
-    parameters.counts_from =
-        std::max(push != nullptr ? push->push : std::uint64_t{0}, shard->counts_from(rank));
+    parameters.counts_from = std::max(push != nullptr ? push->push : std::uint64_t{0},
+                                      shard->policy().counts_from(rank));
   }
   std::span<const std::byte> body = std::as_bytes(answer.parameters);
   const unsigned form = push != nullptr ? push->form : await != nullptr ? await->form : 0U;
-  if ((form & tensor_flags(shard->wire())) != 0 && !parameters.finished) {
-    parameters.form = tensor_flags(shard->wire());
-    body = shard->as_sent(rank, answer);
+  if ((form & tensor_flags(shard->storage().wire())) != 0 && !parameters.finished) {
+    parameters.form = tensor_flags(shard->storage().wire());
+    body = shard->storage().as_sent(rank, answer.parameters);
   }
   if (push != nullptr && push->group_sum) {
     parameters.group_sum = true;

@@ -111,7 +111,7 @@ void RangeMeter::copy_counters() noexcept {
   newest_ = counters;
   meters_->step.set(static_cast<double>(shard->step()));
   meters_->finished.set(shard->finished() ? 1 : 0);
-  meters_->missing.set(shard->finished() ? 0 : static_cast<double>(shard->lacks()));
+  meters_->missing.set(shard->finished() ? 0 : static_cast<double>(shard->policy().lacks()));
   meters_->used.set(counted_.applied + counters.applied);
   meters_->dropped.set(counted_.dropped + counters.dropped);
   meters_->repeated.set(counted_.repeats + counters.repeats);

@@ -23,7 +23,7 @@
 namespace disttf::roles {
 
 // So each part of an arena can be mapped by itself.
-static_assert(Shard::kArenaAlignment * sizeof(float) == net::kPageBytes);
+static_assert(ShardStorage::kArenaAlignment * sizeof(float) == net::kPageBytes);
 
 using net::FrameHeader;
 using net::FrameKind;
@@ -208,15 +208,15 @@ Arena RangeServer::make_arena(const RunConfig& config, math::Range range) {
   // The old shard's memory is released first: the machine may not have room for both.
   release_memory();
   // Checked first, so that the chief receives a sentence instead of a lost ps.
-  require_memory(Shard::bytes_taken(config, range), describe(task_.cluster, task_.self),
+  require_memory(ShardStorage::bytes_taken(config, range), describe(task_.cluster, task_.self),
                  kWhatARunTakes);
-  const std::size_t floats = Shard::arena_size(config, range);
+  const std::size_t floats = ShardStorage::arena_size(config, range);
   memory_ = make_parameter_memory(task_, floats, task_.cluster.trainer_count());
   return arena_in(memory_, floats);
 }
 
 RangeServer::MadeShard RangeServer::make_shard(const RunConfig& config, math::Range range) {
-  const std::size_t floats = Shard::arena_size(config, range);
+  const std::size_t floats = ShardStorage::arena_size(config, range);
   MadeShard made{.memory = make_parameter_memory(task_, floats, task_.cluster.trainer_count()),
                  .shard = nullptr};
   made.shard = core_.state().make_shard(config, arena_in(made.memory, floats));
@@ -235,14 +235,14 @@ asio::awaitable<void> RangeServer::prepare_shard(ConnectionId id) {
   }
   const math::Range range = core_.state().range_of(next->config);
   // body() makes a small shard by itself.
-  if (Shard::bytes_taken(next->config, range) < kMadeOnAnotherThread) {
+  if (ShardStorage::bytes_taken(next->config, range) < kMadeOnAnotherThread) {
     co_return;
   }
   const auto made = std::make_shared<MadeShard>();
   try {
     release_memory();
-    require_memory(Shard::bytes_taken(next->config, range), describe(task_.cluster, task_.self),
-                   kWhatARunTakes);
+    require_memory(ShardStorage::bytes_taken(next->config, range),
+                   describe(task_.cluster, task_.self), kWhatARunTakes);
     // On another thread: this ps goes on serving, and sends heartbeats, meanwhile.
     maker_ = start_thread([this, made, config = next->config, range] {
       try {
@@ -320,7 +320,7 @@ UpdateShape RangeServer::update_shape() const {
   return {.trainers = shard.config().trainers,
           .is_sync = shard.config().sync_replicas,
           .plain = shard.range().size(),
-          .with_state = shard.update_size_with_state()};
+          .with_state = shard.storage().update_size_with_state()};
 }
 
 void RangeServer::set_parked(bool parked) noexcept {

@@ -152,7 +152,7 @@ asio::awaitable<std::span<const std::byte>> RangeServer::left_in(const net::Para
 
 std::size_t RangeServer::state_bytes() const {
   const std::shared_ptr<Shard>& shard = core_.state().shard();
-  return shard ? shard->state_size() * sizeof(float) : 0;
+  return shard ? shard->storage().state_size() * sizeof(float) : 0;
 }
 
 asio::awaitable<bool> RangeServer::writer_is_free(const ConnectionPtr& connection,
@@ -215,7 +215,7 @@ asio::awaitable<bool> RangeServer::write_snapshot_shard(const ConnectionPtr& con
        .shards = shard_file.shards,
        .snapshot = std::move(snapshot),
        .range = core_.state().shard()->range(),
-       .optimizer = core_.state().shard()->state_names(),
+       .optimizer = core_.state().shard()->storage().state_names(),
        .layout = math::layout_of(core_.state().shard()->config().model)},
       // Posted, so that the timer is never destroyed on the writing thread.
       [this, writing](ShardWriter::Result result) mutable {
