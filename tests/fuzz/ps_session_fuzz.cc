@@ -180,7 +180,8 @@ class Host {
   void reach() {
     const std::size_t replica = input_.byte() % core_.range_count();
     auto& range = core_.range(replica);
-    if (!range.connects_to_backup() || !range.may_fill() || range.backup().connection() != 0)
+    if (!range.host().connects_to_backup() || !range.host().may_fill() ||
+        range.host().backup.connection() != 0)
       return;
     const ConnectionId id = ++last_;
     known_.insert(id);
@@ -238,7 +239,7 @@ class Host {
     header.kind = static_cast<FrameKind>(1 + kind % 44);
     header.request_id = input_.number();
     header.generation = range.state().generation() + input_.number();
-    header.step = range.step() + input_.number();
+    header.step = range.host().step() + input_.number();
     header.sequence = input_.number();
     const std::uint8_t oddities = input_.byte();
     if (range.state().shard() && (oddities & 1U) == 0) {
@@ -261,7 +262,7 @@ class Host {
     const auto& shard = range.state().shard();
     FrameHeader header = disttf::fuzz::frame_of_a_task(
         input_, {.generation = range.state().generation(),
-                 .step = range.step(),
+                 .step = range.host().step(),
                  .range_begin = shard ? shard->range().begin : std::size_t{0}});
     body_ = make_body(peer, header);
     header.body_size = body_.size();
@@ -448,8 +449,8 @@ class Host {
     Progress& before = progress_[replica];
     const Progress now{.generation = state.generation(),
                        .restores = state.restores(),
-                       .step = range.step(),
-                       .is_backup = range.is_backup() || !state.is_restored()};
+                       .step = range.host().step(),
+                       .is_backup = range.host().is_backup() || !state.is_restored()};
     const bool is_same = now.generation == before.generation && now.restores == before.restores &&
                          !now.is_backup && !before.is_backup;
     if (is_same) {

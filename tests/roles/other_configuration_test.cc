@@ -150,11 +150,11 @@ class RefusedChief : public testing::Test {
     ASSERT_TRUE(host_.say(step_,
                           net::Restore{.range_begin = range.begin, .generation = 1}.to_header(),
                           Bytes(range.size() * sizeof(float))));
-    ASSERT_TRUE(host_.core.range(0).holds_state());
+    ASSERT_TRUE(host_.core.range(0).host().holds_state());
   }
   // Process 8 is the chief, with these channels.
   void expect_chief(ConnectionId step, ConnectionId control) {
-    const TrainerRecord& record = host_.core.range(0).trainers()[0];
+    const TrainerRecord& record = host_.core.range(0).host().trainers[0];
     EXPECT_EQ(record.incarnation, 8U);
     EXPECT_EQ(record.step, step);
     EXPECT_EQ(record.control, control);
@@ -212,7 +212,7 @@ TEST_F(RefusedChief, IsNotTheOneThatFollowsAChiefThatHasGone) {
   const ConnectionId right = host_.connect(0, 8);
   const ConnectionId beats = host_.connect(0, 8, ChannelPurpose::kControl);
   host_.hang_up(step_);
-  EXPECT_EQ(host_.core.range(0).trainers()[0].control, control_);
+  EXPECT_EQ(host_.core.range(0).host().trainers[0].control, control_);
   host_.hang_up(control_);
   expect_chief(right, beats);
   EXPECT_TRUE(publish(host_, right, 1));
@@ -223,7 +223,7 @@ TEST_F(RefusedChief, IsNotTheOneThatHasFoundTheRunOverAtAnotherPs) {
   const ConnectionId beats = host_.connect(0, 8, ChannelPurpose::kControl);
   const ConnectionId right = host_.connect(0, 8);
   EXPECT_TRUE(host_.say(right, {.kind = FrameKind::kShutdown}));
-  EXPECT_TRUE(host_.core.range(0).is_finishing());
+  EXPECT_TRUE(host_.core.range(0).host().is_finishing());
   EXPECT_FALSE(host_.closed.contains(right));
   expect_chief(right, beats);
 }
@@ -257,12 +257,13 @@ TEST_F(RefusedChief, WithReplicasDoesNotKeepTheRightOneAway) {
   for (const ConnectionId views : views_) {
     host_.hang_up(views);
   }
-  ASSERT_EQ(host_.core.range(0).replica_role(), net::ReplicaRole::kPrimary);
-  ASSERT_EQ(host_.core.range(1).replica_role(), net::ReplicaRole::kBackup);
+  ASSERT_EQ(host_.core.range(0).host().role, net::ReplicaRole::kPrimary);
+  ASSERT_EQ(host_.core.range(1).host().role, net::ReplicaRole::kBackup);
   EXPECT_TRUE(publish(host_, host_.connect(0, 8), 1));
   EXPECT_TRUE(host_.refused.empty());
-  EXPECT_EQ(host_.core.range(0).replica_role(), net::ReplicaRole::kOnly);
-  EXPECT_TRUE(host_.core.range(1).is_unused()) << "or else this ps waits for the end of its run";
+  EXPECT_EQ(host_.core.range(0).host().role, net::ReplicaRole::kOnly);
+  EXPECT_TRUE(host_.core.range(1).host().is_unused())
+      << "or else this ps waits for the end of its run";
 }
 
 // The other range is in a run with replicas, so the chief without replicas is the wrong one.
@@ -283,8 +284,8 @@ TEST_F(RefusedChief, WithoutReplicasTakesNoViewFromAPsThatHoldsSomething) {
   const ConnectionId wrong = host_.connect(0, 8);
   EXPECT_FALSE(publish(host_, wrong, 1));
   EXPECT_THAT(host_.refused[wrong], HasSubstr("a run with another number is under way here"));
-  EXPECT_EQ(host_.core.range(0).replica_role(), net::ReplicaRole::kPrimary);
-  EXPECT_EQ(host_.core.range(1).replica_role(), net::ReplicaRole::kBackup);
+  EXPECT_EQ(host_.core.range(0).host().role, net::ReplicaRole::kPrimary);
+  EXPECT_EQ(host_.core.range(1).host().role, net::ReplicaRole::kBackup);
   EXPECT_FALSE(host_.closed.contains(fills));
 }
 
@@ -323,8 +324,8 @@ TEST_F(PairedHosts, APrimaryThatIsRefusedLeavesTheCopyOfTheOneBefore) {
   const std::string published = to_json(config);
   EXPECT_FALSE(second_.say(wrong, net::PublishToBackup{.view = {9, 3}}.to_header(),
                            std::as_bytes(std::span(published))));
-  EXPECT_TRUE(second_.core.holds_state());
-  EXPECT_EQ(second_.core.view().number, (net::ViewNumber{7, 2}));
+  EXPECT_TRUE(second_.core.host().holds_state());
+  EXPECT_EQ(second_.core.host().view.number, (net::ViewNumber{7, 2}));
   EXPECT_EQ(second_.order.newest(0), 7U);
   EXPECT_FALSE(second_.is_closed(from_first_));
 }

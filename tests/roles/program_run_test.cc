@@ -149,7 +149,7 @@ class PairsOfAProgram : public PairedHosts {
 TEST_F(PairsOfAProgram, HaveTheSameConfiguration) {
   carry();
   EXPECT_EQ(second_.core.state().config_json(), to_json(run()));
-  EXPECT_TRUE(second_.core.is_backup());
+  EXPECT_TRUE(second_.core.host().is_backup());
 }
 
 // ---- The trainer's side

@@ -68,18 +68,18 @@ TEST_F(PsCoreTest, HostsTheRangeBeforeItsOwnOnceAHelloMeansIt) {
 TEST_F(PsCoreTest, WhatIsHeardOnAControlChannelHoldsForAllRanges) {
   const ConnectionId before = host_.connect(0, 7, ChannelPurpose::kControl);
   host_.connect(0, 7, ChannelPurpose::kView, 1);
-  EXPECT_TRUE(host_.core.range(1).trainers()[0].alive()) << "it was there before the range";
+  EXPECT_TRUE(host_.core.range(1).host().trainers[0].alive()) << "it was there before the range";
   const ConnectionId after = host_.connect(1, 8, ChannelPurpose::kControl);
-  EXPECT_TRUE(host_.core.range(0).trainers()[1].alive());
-  EXPECT_TRUE(host_.core.range(1).trainers()[1].alive());
+  EXPECT_TRUE(host_.core.range(0).host().trainers[1].alive());
+  EXPECT_TRUE(host_.core.range(1).host().trainers[1].alive());
   host_.pass(seconds(2));
   EXPECT_TRUE(host_.say(before, {.kind = FrameKind::kHeartbeat}));
   for (const std::size_t replica : {0U, 1U}) {
-    EXPECT_EQ(host_.core.range(replica).trainers()[0].last_received, host_.now());
+    EXPECT_EQ(host_.core.range(replica).host().trainers[0].last_received, host_.now());
   }
   host_.hang_up(after);
-  EXPECT_FALSE(host_.core.range(0).trainers()[1].alive());
-  EXPECT_FALSE(host_.core.range(1).trainers()[1].alive());
+  EXPECT_FALSE(host_.core.range(0).host().trainers[1].alive());
+  EXPECT_FALSE(host_.core.range(1).host().trainers[1].alive());
 }
 
 // This ps has replaced one to which the trainer may still have a link.
@@ -182,7 +182,7 @@ TEST_F(PsCoreTest, AnEvaluatorIsReadFromAndInNoTable) {
     hello.purpose = other;
     EXPECT_THAT(host_.why_refused(hello).value_or(""), HasSubstr("evaluator 0 is no trainer"));
   }
-  EXPECT_FALSE(host_.core.range(0).trainers()[0].alive());
+  EXPECT_FALSE(host_.core.range(0).host().trainers[0].alive());
 }
 
 TEST_F(PsCoreTest, TheNewerProcessReplacesTheOlderOneOnEveryChannelOfEveryRange) {
@@ -223,7 +223,7 @@ TEST_F(PsCoreTest, WhatAReplacedProcessStillSaysDoesNotCount) {
   host_.connect(0, 8, ChannelPurpose::kControl);
   EXPECT_FALSE(host_.say(views, {.kind = FrameKind::kView},
                          net::encode(net::View{.number = {7, 1}, .primary = 1})));
-  EXPECT_EQ(host_.core.range(0).replica_role(), net::ReplicaRole::kOnly);
+  EXPECT_EQ(host_.core.range(0).host().role, net::ReplicaRole::kOnly);
 }
 
 // It was welcomed, and then a newer process was.

@@ -76,7 +76,7 @@ class PairedHosts : public RangeReplicaTest {
     chief_ = first_.connect(0, 7);
     other_ = first_.connect(1, 8);
     begin_run(first_, chief_, run());
-    ASSERT_TRUE(first_.core.may_fill());
+    ASSERT_TRUE(first_.core.host().may_fill());
     to_second_ = first_.connect_to_other();
     from_first_ = second_.connect({.cluster = {},
                                    .from = ps0_.self,

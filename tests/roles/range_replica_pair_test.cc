@@ -46,22 +46,22 @@ TEST_F(PairedHosts, NothingIsAnsweredThatTheBackupHasNot) {
 }
 
 TEST_F(PairedHosts, AStepIsExpectedToBeAcknowledgedUntilItIs) {
-  EXPECT_FALSE(first_.core.expects_ack()) << "the backup is not complete yet";
+  EXPECT_FALSE(first_.core.host().expects_ack()) << "the backup is not complete yet";
   carry();
-  EXPECT_FALSE(first_.core.expects_ack());
+  EXPECT_FALSE(first_.core.host().expects_ack());
   ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
-  EXPECT_FALSE(first_.core.expects_ack()) << "a step has two gradients";
+  EXPECT_FALSE(first_.core.host().expects_ack()) << "a step has two gradients";
   ASSERT_TRUE(first_.say(other_, push(0), gradient(4)));
-  EXPECT_TRUE(first_.core.expects_ack());
+  EXPECT_TRUE(first_.core.host().expects_ack());
   carry();
-  EXPECT_FALSE(first_.core.expects_ack());
-  EXPECT_FALSE(second_.core.expects_ack());
+  EXPECT_FALSE(first_.core.host().expects_ack());
+  EXPECT_FALSE(second_.core.host().expects_ack());
 }
 
 TEST_F(AsyncPairs, NoAcknowledgementIsExpectedSinceOthersCompute) {
   carry();
   ASSERT_TRUE(first_.say(chief_, push(0), gradient(2)));
-  EXPECT_FALSE(first_.core.expects_ack());
+  EXPECT_FALSE(first_.core.host().expects_ack());
 }
 
 TEST_F(PairedHosts, TheBackupGoesOnBitIdentically) {
@@ -224,11 +224,11 @@ class HandedOffUpdate : public PairedHosts {
 
 TEST_F(HandedOffUpdate, IsAnsweredBeforeItIsAcknowledged) {
   make_step();
-  EXPECT_TRUE(first_.core.expects_ack());
+  EXPECT_TRUE(first_.core.host().expects_ack());
   first_.gave(to_second_ + 1, update_.request_id);
   EXPECT_FALSE(first_.take(chief_)) << "to another connection";
   first_.gave(to_second_, update_.request_id);
-  EXPECT_FALSE(first_.core.expects_ack());
+  EXPECT_FALSE(first_.core.host().expects_ack());
   expect_parameters(first_, chief_, 1, -3);
   expect_parameters(first_, other_, 1, -3);
   EXPECT_TRUE(first_.say(to_second_, net::Ack{update_.request_id}.to_header()));
@@ -237,7 +237,7 @@ TEST_F(HandedOffUpdate, IsAnsweredBeforeItIsAcknowledged) {
 TEST_F(HandedOffUpdate, IsTakenBeforeThePlaceOfThePrimary) {
   make_step();
   std::vector<ConnectionId> asked;
-  second_.core.take_rest_with([&](ConnectionId primary) {
+  second_.core.roles().take_rest_with([&](ConnectionId primary) {
     asked.push_back(primary);
     const BodyPlan plan =
         second_.core.header(primary, update_, second_.now(), {.bytes = *body_, .owner = body_});
@@ -255,11 +255,11 @@ TEST_F(HandedOffUpdate, IsTakenBeforeThePlaceOfThePrimary) {
 // The shell has taken them when the connection ended.
 TEST_F(HandedOffUpdate, IsNotAskedForOfAPrimaryThatHasGone) {
   make_step();
-  second_.core.take_rest_with([](ConnectionId) { ADD_FAILURE(); });
+  second_.core.roles().take_rest_with([](ConnectionId) { ADD_FAILURE(); });
   second_.core.header(from_first_, update_, second_.now(), {.bytes = *body_, .owner = body_});
   second_.hang_up(from_first_);
   tell(second_, {.number = {7, 3}, .primary = 1, .paired = false});
-  EXPECT_EQ(second_.core.step(), 1U);
+  EXPECT_EQ(second_.core.host().step(), 1U);
 }
 
 // The chief has meanwhile chosen another process for the second host. The first host was suspended,
@@ -313,7 +313,7 @@ TEST_F(PairedHosts, ABackupThatIsToldTheSameAgainKeepsItsCopy) {
   EXPECT_TRUE(second_.last_report(views_[&second_]).holds);
   second_.hang_up(from_first_);
   tell(second_, {.number = {8, 3}, .primary = 1});
-  EXPECT_TRUE(second_.core.holds_state());
+  EXPECT_TRUE(second_.core.host().holds_state());
 }
 
 // The first host continued alone. It and the chief are lost, and the second host has not received
@@ -324,9 +324,9 @@ TEST_F(PairedHosts, ACopyThatLacksWhatATrainerWasAnsweredIsNoState) {
   tell(second_, {.number = {7, 3}, .primary = 1});
   net::Hello hello = hello_to_second(1, 8);
   hello.last = {.generation = 1, .step = 1, .push = 1};
-  EXPECT_TRUE(second_.core.lacks(hello));
+  EXPECT_TRUE(second_.core.roles().lacks(hello));
   hello.last.generation = 2;
-  EXPECT_FALSE(second_.core.lacks(hello)) << "of a state that is no more, or not yet here";
+  EXPECT_FALSE(second_.core.roles().lacks(hello)) << "of a state that is no more, or not yet here";
   const ConnectionId other = second_.connect(0, 7);
   second_.core.lose_state(second_.now());
   EXPECT_EQ(second_.core.state().shard(), nullptr);
@@ -335,7 +335,7 @@ TEST_F(PairedHosts, ACopyThatLacksWhatATrainerWasAnsweredIsNoState) {
   const ConnectionId chief = second_.connect(0, 9);
   EXPECT_TRUE(second_.is_closed(other));
   begin_run(second_, chief, run(), 0, /*generation=*/2);
-  EXPECT_TRUE(second_.core.holds_state());
+  EXPECT_TRUE(second_.core.host().holds_state());
 }
 
 TEST_F(PairedHosts, ACopyThatHasWhatATrainerWasAnsweredIsGoneOnWith) {
@@ -345,15 +345,15 @@ TEST_F(PairedHosts, ACopyThatHasWhatATrainerWasAnsweredIsGoneOnWith) {
   carry();
   net::Hello hello = hello_to_second(1, 8);
   hello.last = {.generation = 1, .step = 2, .push = 2};
-  EXPECT_FALSE(second_.core.lacks(hello)) << "a backup may be behind";
+  EXPECT_FALSE(second_.core.roles().lacks(hello)) << "a backup may be behind";
   second_.hang_up(from_first_);
   tell(second_, {.number = {7, 3}, .primary = 1});
-  EXPECT_TRUE(second_.core.lacks(hello));
+  EXPECT_TRUE(second_.core.roles().lacks(hello));
   hello.last.step = 1;
-  EXPECT_FALSE(second_.core.lacks(hello));
+  EXPECT_FALSE(second_.core.roles().lacks(hello));
   hello.last.step = 2;
   hello.purpose = net::ChannelPurpose::kControl;
-  EXPECT_FALSE(second_.core.lacks(hello));
+  EXPECT_FALSE(second_.core.roles().lacks(hello));
 }
 
 // In an asynchronous run the parameters also contain others' pushes, which may be made again.
@@ -365,19 +365,19 @@ TEST_F(AsyncPairs, ACopyLacksATrainersPushAndNoStep) {
   tell(second_, {.number = {7, 3}, .primary = 1});
   net::Hello hello = hello_to_second(1, 8);
   hello.last = {.generation = 1, .step = 9, .push = 1};
-  EXPECT_FALSE(second_.core.lacks(hello));
+  EXPECT_FALSE(second_.core.roles().lacks(hello));
   hello.last.push = 2;
-  EXPECT_TRUE(second_.core.lacks(hello));
+  EXPECT_TRUE(second_.core.roles().lacks(hello));
   hello = hello_to_second(0, 7);
   hello.last = {.generation = 1, .step = 9};
-  EXPECT_FALSE(second_.core.lacks(hello)) << "it has pulled, and pushed nothing";
+  EXPECT_FALSE(second_.core.roles().lacks(hello)) << "it has pulled, and pushed nothing";
   hello.last.push = 1;
-  EXPECT_TRUE(second_.core.lacks(hello));
+  EXPECT_TRUE(second_.core.roles().lacks(hello));
   const ConnectionId again = second_.connect(1, 8);
   for (std::uint64_t step = 1; !second_.core.state().shard()->finished(); ++step) {
     ASSERT_TRUE(second_.say(again, push(step), gradient(1)));
   }
-  EXPECT_FALSE(second_.core.lacks(hello)) << "it may have been pushed after the last step";
+  EXPECT_FALSE(second_.core.roles().lacks(hello)) << "it may have been pushed after the last step";
 }
 
 TEST_F(PairedHosts, ABackupThatIsNotCompleteHasNothingToGoOnWith) {

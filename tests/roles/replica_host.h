@@ -174,7 +174,7 @@ class ReplicaHost {
   }
   [[nodiscard]] const std::map<ConnectionId, std::string>& refused() const { return refused_; }
   [[nodiscard]] const std::vector<std::string>& log() const { return log_; }
-  [[nodiscard]] bool has_ended() const { return core.has_ended(); }
+  [[nodiscard]] bool has_ended() const { return core.host().has_ended(); }
   [[nodiscard]] bool connects_to_backup() const { return connects_to_backup_; }
 
  private:

@@ -31,33 +31,34 @@ void PsProcess::look(std::size_t replica) {
   const RangeReplica& core = core_->range(replica);
   Hosted& range = hosted_[replica];
   roles::Shard* const shard = core.state().shard().get();
-  const net::ReplicaRole replica_role = core.replica_role();
-  const bool holds = core.holds_state();
+  const net::ReplicaRole replica_role = core.host().role;
+  const bool holds = core.host().holds_state();
   if (replica_role != range.replica_role) {
     if (replica_role == net::ReplicaRole::kPrimary && holds && range.held) {
       checks_.host_was_promoted(core.state().index(),
                                 {core.state().lineage(), core.state().generation()},
-                                core.view().number, shard->step());
+                                core.host().view.number, shard->step());
     }
     range.replica_role = replica_role;
     ++range.replica_roles;
   }
   // A host without a state forgets the views of a chief that was lost before its run began.
-  const bool forgets = checks_.may_differ() && !holds && core.view().number == net::ViewNumber{};
-  if (core.view().number < range.view && !forgets) {
+  const bool forgets =
+      checks_.may_differ() && !holds && core.host().view.number == net::ViewNumber{};
+  if (core.host().view.number < range.view && !forgets) {
     world_.violate(name() + " went back from view " + std::to_string(range.view.count) +
                    " of range " + std::to_string(core.state().index()) + " to view " +
-                   std::to_string(core.view().number.count));
+                   std::to_string(core.host().view.number.count));
   }
-  if (core.view().number != range.view) {
-    range.view = core.view().number;
+  if (core.host().view.number != range.view) {
+    range.view = core.host().view.number;
     checks_.witnesses().hears(task_.incarnation, core.state().index(), range.view);
     if (replica_role == net::ReplicaRole::kPrimary && holds) {
       checks_.host_goes_on(name(), core.state().index(),
                            {core.state().lineage(), core.state().generation()}, range.view,
                            shard->step(), shard->parameters());
     }
-    if (core.view().paired) {
+    if (core.host().view.paired) {
       world_.mark(Mark::kPair);
     }
   }
@@ -95,7 +96,7 @@ void PsProcess::look(std::size_t replica) {
 
 // A request that waits for a step or for the end must be of the current generation.
 void PsProcess::check_none_waits(const RangeReplica& range) {
-  for (const roles::TrainerRecord& record : range.trainers().records()) {
+  for (const roles::TrainerRecord& record : range.host().trainers.records()) {
     if (record.waiting && net::header_of(record.waiting->request).generation != 0 &&
         net::header_of(record.waiting->request).generation != range.state().generation()) {
       world_.violate(
@@ -132,9 +133,9 @@ void PsProcess::check_staleness(const RangeReplica& range, const FrameHeader& an
   if (shard.config().sync_replicas || !bound || is_over || push.request_id != answer.request_id) {
     return;
   }
-  for (std::size_t rank = 0; rank < range.trainers().records().size(); ++rank) {
+  for (std::size_t rank = 0; rank < range.host().trainers.records().size(); ++rank) {
     const std::uint64_t clock = shard.policy().counts_from(rank);
-    const roles::TrainerRecord& other = range.trainers().records()[rank];
+    const roles::TrainerRecord& other = range.host().trainers.records()[rank];
     // A process that has just connected does not count while its predecessor leaves.
     const bool takes_part = other.present() && (other.answered || other.waiting);
     if (takes_part && push.sequence > clock + *bound) {
@@ -162,27 +163,27 @@ void PsProcess::apply(std::size_t replica, roles::SendFrame& effect) {
       if (const auto found = served_.find(effect.to); found != served_.end()) {
         check_staleness(range, effect.header, found->second.push);
       }
-      if (range.is_backup()) {
+      if (range.host().is_backup()) {
         world_.violate(
             name() + " answers though another host is the primary (invariant 7): range " +
             std::to_string(range.state().index()) + ", step " + std::to_string(effect.header.step));
         return;
       }
-      if (range.replica_role() == net::ReplicaRole::kPrimary && task_.cluster.ps.size() > 1) {
+      if (range.host().role == net::ReplicaRole::kPrimary && task_.cluster.ps.size() > 1) {
         const Served& served = served_.at(effect.to);
         std::optional<PushName> push;
         if (served.push.request_id == effect.header.request_id) {
           push = {.incarnation = served.hello.incarnation, .sequence = served.push.sequence};
         }
         checks_.host_answers(range.state().index(),
-                             {range.state().lineage(), range.state().generation()}, range.view(),
-                             effect.header.step, push);
+                             {range.state().lineage(), range.state().generation()},
+                             range.host().view, effect.header.step, push);
       }
-      if (range.replica_role() == net::ReplicaRole::kPrimary && task_.cluster.ps.size() > 1 &&
+      if (range.host().role == net::ReplicaRole::kPrimary && task_.cluster.ps.size() > 1 &&
           range.state().shard()->config().sync_replicas) {
         checks_.host_acknowledges(name(), range.state().index(),
                                   {range.state().lineage(), range.state().generation()},
-                                  range.view().number, effect.header.step);
+                                  range.host().view.number, effect.header.step);
       }
       break;
     default:
@@ -208,7 +209,7 @@ void PsProcess::apply(std::size_t replica, roles::SendFrame& effect) {
       frame.owner = bytes;
     }
   }
-  const bool is_to_backup = effect.to == range.backup().connection();
+  const bool is_to_backup = effect.to == range.host().backup.connection();
   const bool is_handed_off = is_to_backup && leave(effect.to, frame);
   const FrameHeader header = frame.header;
   network_.send(effect.to, *this, std::move(frame));

@@ -86,7 +86,7 @@ void PsProcess::accept(ConnectionId id, const net::Hello& hello) {
   }
   const PsCore::Reads reads = core_->connected(id, hello, net::to_string(hello.from), now());
   if (task_.transport == roles::Transport::kSharedMemory) {
-    core_->range(hello.replica).take_rest_with([this](ConnectionId primary) {
+    core_->range(hello.replica).roles().take_rest_with([this](ConnectionId primary) {
       take_rest(primary);
     });
   }
@@ -142,7 +142,10 @@ void PsProcess::hear(ConnectionId id, const Frame& frame) {
   // A ps copies a snapshot shard while it is idle: here one float between two frames.
   core_->range(served.hello.replica).state().copy_snapshot(1);
   const std::span<const std::byte> in_place = frame.in_place.bytes;
-  served.plan = core_->header(id, frame.header, now(), frame.in_place);
+  roles::PushReceiver& pushes = core_->range(served.hello.replica).pushes();
+  served.plan = pushes.takes(id, frame.header)
+                    ? pushes.header(id, frame.header, now(), frame.in_place)
+                    : core_->header(id, frame.header, now(), frame.in_place);
   if (!in_place.empty() && served.plan.is_body()) {  // the whole body is there
     read(id, served, {.header = frame.header, .body = in_place}, in_place.size());
     return;
@@ -175,7 +178,7 @@ void PsProcess::greeted(ConnectionId id, const Frame& frame) {
     if (hosted.dialled != id) {
       continue;
     }
-    if (frame.header.kind == FrameKind::kWelcome && core_->range(replica).may_fill()) {
+    if (frame.header.kind == FrameKind::kWelcome && core_->range(replica).host().may_fill()) {
       served_[id].heard = now();
       served_[id].hello.purpose = net::ChannelPurpose::kReplica;
       served_[id].hello.replica = static_cast<std::uint8_t>(replica);
@@ -195,9 +198,9 @@ void PsProcess::greeted(ConnectionId id, const Frame& frame) {
 // must end.
 void PsProcess::check_not_replaced(const RangeReplica& range, const net::Hello& from,
                                    net::Generation generation) {
-  if (range.replica_role() != net::ReplicaRole::kBackup && range.holds_state() &&
-      !range.is_finishing() && generation > range.state().generation() &&
-      range.trainers().records()[task_.cluster.rank_of(from.from)].incarnation ==
+  if (range.host().role != net::ReplicaRole::kBackup && range.host().holds_state() &&
+      !range.host().is_finishing() && generation > range.state().generation() &&
+      range.host().trainers.records()[task_.cluster.rank_of(from.from)].incarnation ==
           from.incarnation) {
     world_.violate(name() + " goes on with generation " +
                    std::to_string(net::number_of(range.state().generation())) +
@@ -246,7 +249,8 @@ void PsProcess::read(ConnectionId id, Served& served, const Frame& frame, std::s
     if (!is_whole && rest.empty()) {
       return;  // the last byte has not arrived yet
     }
-    served.plan = core_->body(id, now());
+    roles::PushReceiver& pushes = core_->range(served.hello.replica).pushes();
+    served.plan = pushes.takes_body(id) ? pushes.body(id, now()) : core_->body(id, now());
     const BodyPlan::Next next = served.plan.next;
     do_effects();
     if (!is_alive()) {
@@ -402,21 +406,21 @@ void PsProcess::reach(std::size_t replica) {
   if (hosted.dialled != 0) {
     return;
   }
-  if (!range.connects_to_backup()) {
-    range.stopped_connecting_to_backup();
+  if (!range.host().connects_to_backup()) {
+    range.roles().stopped_connecting_to_backup();
     return;
   }
-  if (!range.may_fill()) {
+  if (!range.host().may_fill()) {
     schedule(now() + milliseconds(kLongestDialPauseMs), kReach, replica);
     return;
   }
-  const net::TaskId host = range.other_host();
+  const net::TaskId host = range.host().other_host();
   hosted.dialled = network_.dial(*this, host.index,
                                  {.cluster = {},
                                   .from = task_.self,
                                   .to = host,
                                   .purpose = net::ChannelPurpose::kReplica,
-                                  .replica = range.other_replica(),
+                                  .replica = range.host().other_replica(),
                                   .incarnation = task_.incarnation});
   schedule(now() + kDialLimit, kDialTimeout, replica, hosted.dialled);
 }
@@ -433,12 +437,12 @@ std::string PsProcess::describe_state() const {
   for (std::size_t replica = 0; replica < core_->range_count(); ++replica) {
     const RangeReplica& core = core_->range(replica);
     text += (text.empty() ? "range " : "; range ") + std::to_string(core.state().index()) +
-            ": replica role " + std::to_string(static_cast<int>(core.replica_role())) +
+            ": replica role " + std::to_string(static_cast<int>(core.host().role)) +
             ", generation " + std::to_string(net::number_of(core.state().generation()));
     if (core.state().shard() != nullptr) {
       text += ", step " + std::to_string(core.state().shard()->step());
     }
-    for (const roles::TrainerRecord& record : core.trainers().records()) {
+    for (const roles::TrainerRecord& record : core.host().trainers.records()) {
       text += record.present() ? (record.waiting ? " W" : " P") : record.done ? " D" : " -";
       if (record.waiting) {
         text += std::to_string(static_cast<int>(net::header_of(record.waiting->request).kind)) +

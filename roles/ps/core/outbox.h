@@ -47,7 +47,7 @@ struct RefuseConnection {
 };
 
 // Connect to the other host of the range, and retry for as long as
-// RangeReplica::connects_to_backup().
+// RangeHost::connects_to_backup().
 struct ConnectToBackup {};
 
 // The last frames of these connections are to be sent before the process ends.

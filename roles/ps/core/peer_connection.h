@@ -114,6 +114,9 @@ struct PeerConnection {
     return {reinterpret_cast<const char*>(taken.data()), taken.size()};
   }
   [[nodiscard]] bool has_all_bytes() const noexcept { return bytes.size() == header.body_size; }
+  [[nodiscard]] bool is_reading_gradient() const noexcept {
+    return part >= Part::kGradient && part <= Part::kOutdatedGradient;
+  }
   // REQUIRES: there is a body.
   BodyPlan discard(Part what) {
     part = what;

@@ -58,12 +58,12 @@ void PsCore::add_range(Clock::time_point now) {
   }
   ranges_.push_back(
       std::make_unique<RangeReplica>(task_, replica, threads_, std::move(make_arena), order_, now));
-  ranges_.back()->leave_views_with([this] { return leave_views(); });
+  ranges_.back()->start().leave_views_with([this] { return leave_views(); });
 }
 
 bool PsCore::leave_views() {
   // All ranges or none: a view that one range keeps would still bind this ps.
-  if (!std::ranges::all_of(ranges_, [](const auto& range) { return range->is_empty(); })) {
+  if (!std::ranges::all_of(ranges_, [](const auto& range) { return range->host().is_empty(); })) {
     return false;
   }
   for (const auto& range : ranges_) {
@@ -88,7 +88,7 @@ std::variant<net::Welcome, net::Refusal> PsCore::welcome(const net::Hello& hello
   // Range 0 answers for the whole process, since range 1 may not exist yet.
   const bool is_about_replicas =
       hello.purpose == net::ChannelPurpose::kView || hello.purpose == net::ChannelPurpose::kReplica;
-  if (is_about_replicas && ranges_.front()->trains_without_replicas()) {
+  if (is_about_replicas && ranges_.front()->host().trains_without_replicas()) {
     return net::Refusal{.exit_code = kUsage,
                         .sentence = "--ps_replicas: 2 is not allowed here: " + self_text() +
                                     " trains a run that has none"};
@@ -111,7 +111,7 @@ std::variant<net::Welcome, net::Refusal> PsCore::welcome(const net::Hello& hello
   order_.learn(rank, hello.incarnation);
   fence_replaced(now);
   // The process is the newest now, so what it reports about its last answer can be relied on.
-  if (RangeReplica& range = range_of(hello, now); range.lacks(hello)) {
+  if (RangeReplica& range = range_of(hello, now); range.roles().lacks(hello)) {
     range.lose_state(now);
     return range.welcome(hello);
   }
@@ -134,7 +134,7 @@ RangeReplica& PsCore::range_of(const net::Hello& hello, Clock::time_point now) {
     RangeReplica& made = *ranges_.back();
     // The new range starts with the control channels that are open, or it would count those
     // trainers as absent.
-    const Membership& known = ranges_.front()->trainers();
+    const Membership& known = ranges_.front()->host().trainers;
     for (const TrainerRecord& record : known.records()) {
       if (const auto found = connections_.find(record.control); found != connections_.end()) {
         made.attach_control(record.control, found->second.hello, now);
@@ -267,7 +267,7 @@ BodyPlan PsCore::begin_trace(ConnectionId id, const Connection& from, const Fram
   }
   window_ = {.from = steps.from, .count = steps.count};
   for (const auto& range : ranges_) {
-    range->trace(window_);
+    range->times().trace(window_);
   }
   return {};
 }
@@ -280,15 +280,15 @@ void PsCore::told(ConnectionId id, Connection& from) {
     texts.pop_front();
   }
   // Every trainer sends metrics regularly, so all of them receive the window soon.
-  if (window_.count != 0 && ranges_.front()->step() < window_.end()) {
+  if (window_.count != 0 && ranges_.front()->host().step() < window_.end()) {
     out_.add(SendTrace{.to = id, .window = window_});
   }
 }
 
 PsMetrics PsCore::take_metrics() {
   // With replicas a ps may be the backup of its own range and the primary of the other.
-  const bool serves_other =
-      ranges_.front()->is_backup() && ranges_.size() > 1 && !ranges_.back()->is_backup();
+  const bool serves_other = ranges_.front()->host().is_backup() && ranges_.size() > 1 &&
+                            !ranges_.back()->host().is_backup();
   return (serves_other ? ranges_.back() : ranges_.front())->take_metrics();
 }
 
@@ -301,12 +301,13 @@ std::vector<std::string> PsCore::take_metrics_of_trainers() {
 }
 
 bool PsCore::awaits_clock() const noexcept {
-  return std::ranges::any_of(ranges_, [](const auto& range) { return range->awaits_clock(); });
+  return std::ranges::any_of(ranges_,
+                             [](const auto& range) { return range->times().is_awaited(); });
 }
 
 void PsCore::clock(Clock::time_point now) {
   for (const auto& range : ranges_) {
-    range->clock(now);
+    range->times().made(now);
   }
 }
 
@@ -328,7 +329,7 @@ BodyPlan PsCore::beat(ConnectionId id, const Connection& from, const FrameHeader
   // The trainer works on a state that every ps has held, and this process holds no part of it: the
   // ps process that it replaced may still be alive, with connections to that trainer.
   if (beat.generation != 0 && std::ranges::none_of(ranges_, [&](const auto& range) {
-        return range->is_as_new_as(beat.generation);
+        return range->host().is_as_new_as(beat.generation);
       })) {
     ranges_.front()->out().send(id, net::Fenced{header.request_id}.to_header());
   }
@@ -379,7 +380,7 @@ void PsCore::time(Clock::time_point now) {
     // Time alone may end a range: a chief that is gone sends no further frame.
     range->check_end(now);
     // A range whose run is over waits for no trainer.
-    if (verdict_ || range->is_finishing()) {
+    if (verdict_ || range->host().is_finishing()) {
       continue;
     }
     if (const auto sentence = range->overdue(now)) {
@@ -398,19 +399,23 @@ void PsCore::time(Clock::time_point now) {
 // --------------------------------------------------------------------------------------- the end
 
 bool PsCore::is_over() const {
-  return std::ranges::any_of(ranges_, [](const auto& range) { return range->is_finishing(); });
+  return std::ranges::any_of(ranges_,
+                             [](const auto& range) { return range->host().is_finishing(); });
 }
 
 // Returns whether this process may be stopped without loss to the run.
 bool PsCore::is_finishing() const {
   return is_over() && std::ranges::all_of(ranges_, [](const auto& range) {
-           return range->is_finishing() || range->is_unused() || range->is_backup();
+           return range->host().is_finishing() || range->host().is_unused() ||
+                  range->host().is_backup();
          });
 }
 
 void PsCore::check_ranges() {
   // A range that no task has asked for has no end of its own.
-  const auto has_ended = [](const auto& range) { return range->has_ended() || range->is_unused(); };
+  const auto has_ended = [](const auto& range) {
+    return range->host().has_ended() || range->host().is_unused();
+  };
   if (!ended_ && std::ranges::all_of(ranges_, has_ended)) {
     ended_ = true;
     out_.add(AwaitDrained{});
@@ -481,11 +486,13 @@ void PsCore::drained() {
 // --------------------------------------------------------------------------------------- queries
 
 bool PsCore::expects_ack() const noexcept {
-  return std::ranges::any_of(ranges_, [](const auto& range) { return range->expects_ack(); });
+  return std::ranges::any_of(ranges_,
+                             [](const auto& range) { return range->host().expects_ack(); });
 }
 
 bool PsCore::expects_gradient() const noexcept {
-  return std::ranges::any_of(ranges_, [](const auto& range) { return range->expects_gradient(); });
+  return std::ranges::any_of(ranges_,
+                             [](const auto& range) { return range->host().expects_gradient(); });
 }
 
 }  // namespace disttf::roles

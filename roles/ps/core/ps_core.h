@@ -102,7 +102,8 @@ class PsCore {
     ranges_[replica]->gave(to, entry, now);
     check_ranges();
   }
-  // As RangeReplica's, for any connection from which frames are read.
+  // As RangeReplica's, for any connection from which frames are read. (A shell may call those of
+  // PushReceiver for a push: no other part of this core is concerned.)
   BodyPlan header(ConnectionId id, const net::FrameHeader& header, Clock::time_point now,
                   const net::BodyInPlace& in_place = {});
   BodyPlan body(ConnectionId id, Clock::time_point now);
@@ -172,7 +173,7 @@ class PsCore {
 
   [[nodiscard]] std::string self_text() const { return describe(task_.cluster, task_.self); }
   void add_range(Clock::time_point now);
-  // See RangeReplica::leave_views_with().
+  // See RunStart::leave_views_with().
   bool leave_views();
   // Returns the range that a HELLO names; makes it if it does not exist.
   RangeReplica& range_of(const net::Hello& hello, Clock::time_point now);

@@ -35,12 +35,12 @@ bool PsCore::is_candidate(const net::Hello& hello) const {
   // A chief opens its other channels after it has published.
   const bool is_first =
       hello.purpose == net::ChannelPurpose::kStep || hello.purpose == net::ChannelPurpose::kControl;
-  return is_first && task_.cluster.is_chief(hello.from) && ranges_.front()->is_led() &&
+  return is_first && task_.cluster.is_chief(hello.from) && ranges_.front()->host().is_led() &&
          hello.incarnation > order_.newest(0);
 }
 
 void PsCore::replace_lost_chief(Clock::time_point now) {
-  if (ranges_.front()->trainers()[0].alive()) {
+  if (ranges_.front()->host().trainers[0].alive()) {
     return;
   }
   for (auto&& [id, connection] : connections_) {

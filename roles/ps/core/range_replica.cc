@@ -15,34 +15,18 @@ constexpr std::chrono::seconds kPrimaryFirst{2};
 
 }  // namespace
 
-RangeReplica::RangeReplica(const Task& task, std::uint8_t replica, std::size_t threads,
-                           RangeState::MakeArena make_arena, ProcessOrder& order,
-                           Clock::time_point now)
-    : task_(task),
-      order_(order),
-      replica_(replica),
-      now_(now),
-      trainers_(task, now),
-      state_(task, (task.self.index + task.cluster.ps.size() - replica) % task.cluster.ps.size(),
-             threads, std::move(make_arena),
-             [this](const ShardUpdate& update) { backup_.forward(update); }),
-      end_(task.timeouts),
-      times_(task.cluster.trainer_count()) {
-  count_needed();
-}
-
 // ---------------------------------------------------------------------------------- connections
 
 std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello& hello) const {
-  net::Welcome welcome{.incarnation = state_.lineage(),
+  net::Welcome welcome{.incarnation = host_.state.lineage(),
                        .state = net::ShardState::kEmpty,
-                       .replica_role = replica_role_,
-                       .generation = state_.generation(),
-                       .step = state_.shard() ? state_.shard()->step() : 0,
+                       .replica_role = host_.role,
+                       .generation = host_.state.generation(),
+                       .step = host_.state.shard() ? host_.state.shard()->step() : 0,
                        .heartbeat_ms = static_cast<std::uint32_t>(kHeartbeatInterval.count())};
-  if (is_finishing()) {
+  if (host_.is_finishing()) {
     welcome.state = net::ShardState::kFinished;
-  } else if (is_training()) {
+  } else if (host_.is_training()) {
     welcome.state = net::ShardState::kReady;
   }
   // A probe is answered whatever its sender is.
@@ -50,7 +34,7 @@ std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello&
     return welcome;
   }
   if (hello.purpose == net::ChannelPurpose::kReplica) {
-    if (hello.from != other_host() || trains_without_replicas()) {
+    if (hello.from != host_.other_host() || host_.trains_without_replicas()) {
       return net::Refusal{.exit_code = kUsage,
                           .sentence = net::to_string(hello.from) + " keeps no copy of this range"};
     }
@@ -66,13 +50,14 @@ std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello&
                         .sentence = net::to_string(hello.from) +
                                     " is no trainer: only chief and "
                                     "workers push to " +
-                                    describe(task_.cluster, task_.self)};
+                                    describe(host_.task.cluster, host_.task.self)};
   }
-  const bool is_chief = rank_of(hello) == 0;
+  const bool is_chief = host_.task.cluster.rank_of(hello.from) == 0;
   if (hello.purpose == net::ChannelPurpose::kState && !is_chief) {
     return net::Refusal{.exit_code = kUsage, .sentence = "only the chief collects the state"};
   }
-  if (hello.purpose == net::ChannelPurpose::kView && (!is_chief || trains_without_replicas())) {
+  if (hello.purpose == net::ChannelPurpose::kView &&
+      (!is_chief || host_.trains_without_replicas())) {
     return net::Refusal{.exit_code = kUsage,
                         .sentence = "only the chief makes views, of a run that has replicas"};
   }
@@ -81,27 +66,28 @@ std::variant<net::Welcome, net::Refusal> RangeReplica::welcome(const net::Hello&
 
 bool RangeReplica::connected(ConnectionId id, const net::Hello& hello, const std::string& peer,
                              Clock::time_point now, bool is_candidate) {
-  now_ = now;
+  host_.now = now;
   PeerConnection connection(id, Role::kTrainer, peer, hello);
   switch (hello.purpose) {
     case net::ChannelPurpose::kView:
-      out_.close(view_channel_);  // of a lost chief
-      view_channel_ = id;
+      host_.out.close(host_.view_channel);  // of a lost chief
+      host_.view_channel = id;
       connection.role = Role::kView;
-      send_report();
+      host_.send_report();
       break;
     case net::ChannelPurpose::kReplica:
       connection.role = Role::kPrimary;
       break;
     case net::ChannelPurpose::kState:
-      take_evaluator(id, hello.incarnation);
+      host_.evaluators.connected(id, hello.incarnation);
       connection.role = Role::kEvaluator;
       break;
     default:
-      connection.rank = rank_of(hello);
-      if (replica_role_ == net::ReplicaRole::kBackup) {
+      connection.rank = host_.task.cluster.rank_of(hello.from);
+      if (host_.role == net::ReplicaRole::kBackup) {
         // Not registered: a trainer that asks a backup counts as a redirected client only.
-        trainers_.redirected(connection.rank, now);  // WELCOME has redirected it to the other host
+        host_.trainers.redirected(connection.rank,
+                                  now);  // WELCOME has redirected it to the other host
         return false;
       }
       if (is_candidate) {
@@ -117,35 +103,47 @@ bool RangeReplica::connected(ConnectionId id, const net::Hello& hello, const std
 
 void RangeReplica::join(const PeerConnection& trainer) {
   if (attach(trainer.id, trainer.hello)) {
-    log_joined(trainer.rank, trainer.peer);
-    send_report();  // the report may have listed it as unreachable
-    if (state_.shard()) {
-      state_.shard()->policy().join(trainer.rank);
+    std::string& name = host_.trainers[trainer.rank].name;
+    if (name.empty()) {
+      host_.out.info(trainer.peer + " joined");
+    }
+    name = trainer.peer;
+    host_.send_report();  // the report may have listed it as unreachable
+    if (host_.state.shard()) {
+      host_.state.shard()->policy().join(trainer.rank);
     }
   }
 }
 
 void RangeReplica::let_in(ConnectionId id, Clock::time_point now) {
-  now_ = now;
+  host_.now = now;
   PeerConnection& chief = connections_.at(id);
   if (std::exchange(chief.role, Role::kTrainer) == Role::kCandidate) {
     join(chief);
   }
 }
 
+// Runs for as long as the other host is connected.
+void RangeReplica::reached(ConnectionId id, Clock::time_point now) {
+  host_.now = now;
+  connections_.emplace(id, id, PeerConnection::Role::kBackup,
+                       describe(host_.task.cluster, host_.other_host()), net::Hello{});
+  host_.backup.fill(id, host_.view.number);
+}
+
 BodyPlan RangeReplica::header(ConnectionId id, const FrameHeader& header, Clock::time_point now,
                               const net::BodyInPlace& in_place) {
-  now_ = now;
+  host_.now = now;
   PeerConnection& from = connections_.at(id);
   // Kept for body(), which is called when the whole body has arrived.
   from.header = header;
   switch (from.role) {
     case Role::kView:
-      return view_header(from);
+      return roles_.view_header(from);
     case Role::kPrimary:
-      return primary_header(from, in_place);
+      return roles_.primary_header(from, in_place);
     case Role::kBackup:
-      return backup_header(from);
+      return roles_.backup_header(from);
     case Role::kEvaluator:
       return evaluator_header(from);
     case Role::kCandidate:
@@ -153,17 +151,57 @@ BodyPlan RangeReplica::header(ConnectionId id, const FrameHeader& header, Clock:
     case Role::kTrainer:
       break;
   }
-  TrainerRecord& record = trainers_[from.rank];
-  record.last_received = now;
-  if (record.step == id && header.kind != FrameKind::kHeartbeat) {
-    record.answered.reset();  // it has received what it was sent
+  if (header.kind == FrameKind::kPushPull || header.kind == FrameKind::kPush) {
+    return pushes_.header(id, header, now, in_place);
   }
-  return trainer_header(from, in_place);
+  return trainer_header(from);
+}
+
+BodyPlan RangeReplica::trainer_header(PeerConnection& from) {
+  host_.received(from);
+  switch (from.header.kind) {
+    case FrameKind::kPublish:
+      return start_.publish_header(from);
+    case FrameKind::kRestore:
+      return start_.restore_header(from);
+    default:
+      return requests_.request(from);
+  }
+}
+
+BodyPlan RangeReplica::evaluator_header(PeerConnection& from) {
+  // Before a ps holds a state, its configuration may be that of a chief that another ps refuses.
+  const bool is_known =
+      (host_.holds_state() || host_.is_finishing()) && !host_.state.config_json().empty();
+  const BodyPlan plan = host_.evaluators.header(
+      from, is_known ? host_.state.shared_config() : nullptr, host_.is_backup());
+  host_.serve_evaluators();
+  return plan;
+}
+
+BodyPlan RangeReplica::candidate_header(PeerConnection& from) {
+  if (from.header.kind == net::FrameKind::kPublish) {
+    return start_.publish_header(from);
+  }
+  if (from.header.kind == net::FrameKind::kHeartbeat && from.header.body_size == 0) {
+    return requests_.return_beat(from);
+  }
+  if (from.header.kind == net::FrameKind::kShutdown && from.header.body_size == 0) {
+    // Another ps has said that the run is over. The chief before it may have died before it had
+    // notified this one.
+    host_.order.learn(from.rank, from.hello.incarnation);
+    let_in(from.id, host_.now);
+    return requests_.shutdown(from);
+  }
+  return from.refuse(host_.out, kError, "a chief that joins a run has to publish first");
 }
 
 BodyPlan RangeReplica::body(ConnectionId id, Clock::time_point now) {
-  now_ = now;
+  host_.now = now;
   PeerConnection& from = connections_.at(id);
+  if (from.is_reading_gradient()) {
+    return pushes_.body(id, now);
+  }
   // Taken out first: a handler may ask for another part of the same body.
   const PeerConnection::Part part = std::exchange(from.part, PeerConnection::Part::kNone);
   const bool is_config =
@@ -172,77 +210,64 @@ BodyPlan RangeReplica::body(ConnectionId id, Clock::time_point now) {
     return from.grow_bytes(part);
   }
   switch (part) {
-    case PeerConnection::Part::kNone:
-      break;
     case PeerConnection::Part::kPublish:
-      return publish_came(from);
+      return start_.publish_came(from);
     case PeerConnection::Part::kRestore:
-      return restore_came(from);
+      return start_.restore_came(from);
     case PeerConnection::Part::kStaleRestore:
-      answers_.fence(from.id, from.header.request_id);
-      break;
-    case PeerConnection::Part::kGradient:
-    case PeerConnection::Part::kPackedGradient:
-    case PeerConnection::Part::kUnwantedGradient:
-    case PeerConnection::Part::kFencedGradient:
-    case PeerConnection::Part::kOutdatedGradient:
-      return took_push(pushes_.body(from, part, now_));
-    case PeerConnection::Part::kView: {
-      net::View view;
-      if (net::decode(from.bytes, view)) {
-        return from.refuse(out_, kError, "malformed VIEW frame");
-      }
-      take_view(view);
-      break;
-    }
+      host_.answers.fence(from.id, from.header.request_id);
+      return {};
+    case PeerConnection::Part::kView:
+      return roles_.view_came(from);
     case PeerConnection::Part::kConfig:
-      return config_came(from);
+      return roles_.config_came(from);
     case PeerConnection::Part::kOfPrimary:
-      // A newer primary has replaced this one while the part was being read.
-      if (primary_ != id) {
-        return {.next = BodyPlan::Next::kStop};
-      }
-      return received(from, from.copy->part());
+      return roles_.part_came(from);
+    default:
+      return {};
   }
-  return {};
 }
 
-// The gradient may have completed the last step.
-BodyPlan RangeReplica::took_push(BodyPlan plan) {
-  count_needed();
-  serve_evaluators();
-  return plan;
+std::optional<RunStart::Beginning> RangeReplica::run_to_begin(ConnectionId id) {
+  const auto found = connections_.find(id);
+  return found == connections_.end() ? std::nullopt : start_.run_to_begin(found->second);
+}
+
+void RangeReplica::gave(ConnectionId to, ReplicationLog::Index entry, Clock::time_point now) {
+  host_.now = now;
+  host_.backup.gave(to, entry);
+  host_.answers.answer_waiting(host_.now);
 }
 
 void RangeReplica::closed(ConnectionId id, Clock::time_point now) {
-  now_ = now;
+  host_.now = now;
   const auto found = connections_.find(id);
   const PeerConnection from = std::move(found->second);
   connections_.erase(found);
   switch (from.role) {
     case Role::kView:
-      if (view_channel_ == id) {
-        view_channel_ = 0;
-        views_lost_ = now;
+      if (host_.view_channel == id) {
+        host_.view_channel = 0;
+        host_.views_lost = now;
       }
       return;
     case Role::kPrimary:
-      if (primary_ == id) {
-        out_.close(id);
-        primary_ = 0;
+      if (host_.primary == id) {
+        host_.out.close(id);
+        host_.primary = 0;
       }
       return;
     case Role::kBackup:
-      if (backup_.connection() == id) {
-        if (!verdict_) {
-          out_.warn(from.peer + " and its copy of range " + std::to_string(state_.index()) +
-                    " were lost");
+      if (host_.backup.connection() == id) {
+        if (!host_.verdict) {
+          host_.out.warn(from.peer + " and its copy of range " +
+                         std::to_string(host_.state.index()) + " were lost");
         }
-        lose_backup();
+        host_.lose_backup();
       }
       return;
     case Role::kEvaluator:
-      std::erase_if(evaluators_, [id](const Evaluator& each) { return each.id == id; });
+      host_.evaluators.closed(id);
       return;
     case Role::kCandidate:
       return;
@@ -250,180 +275,214 @@ void RangeReplica::closed(ConnectionId id, Clock::time_point now) {
       break;
   }
   // detach() returns false if the trainer is still present.
-  if (!trainers_.detach(from.rank, id, now)) {
+  if (!host_.trainers.detach(from.rank, id, now)) {
     return;
   }
   trainer_left(from.rank);
   log_lost(from.rank);
-  check_end(now);
-}
-
-void RangeReplica::log_joined(std::size_t rank, const std::string& peer) {
-  if (trainers_[rank].name.empty()) {
-    out_.info(peer + " joined");
-  }
-  trainers_[rank].name = peer;
+  host_.check_end();
 }
 
 // Logs the loss once the trainer's process has no connection left.
 void RangeReplica::log_lost(std::size_t rank) {
-  TrainerRecord& record = trainers_[rank];
+  TrainerRecord& record = host_.trainers[rank];
   if (record.alive() || record.name.empty()) {
     return;
   }
   const std::string name = std::exchange(record.name, {});
   // The loss of a trainer that has finished, or of a failed run, is not worth a warning.
-  if (!record.done && !verdict_) {
-    out_.warn(name + " was lost");
+  if (!record.done && !host_.verdict) {
+    host_.out.warn(name + " was lost");
   }
 }
 
 void RangeReplica::attach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now) {
-  now_ = now;
+  host_.now = now;
   attach(id, hello);
 }
 
 bool RangeReplica::attach(ConnectionId id, const net::Hello& hello) {
-  const std::size_t rank = rank_of(hello);
-  const TrainerRecord& record = trainers_[rank];
+  const std::size_t rank = host_.task.cluster.rank_of(hello.from);
+  const TrainerRecord& record = host_.trainers[rank];
   if (rank == 0 && (!record.alive() || record.incarnation != hello.incarnation)) {
-    views_lost_ = now_;  // its view channel may open a moment later
+    host_.views_lost = host_.now;  // its view channel may open a moment later
   }
   // Compared before and after: a new process closes the channels of the older one in attach().
   const bool was_present = record.present();
-  const bool is_new = trainers_.attach(rank, id, hello, now_, out_);
-  if (MicroBatchScheduler* const scheduler = state_.scheduler();
+  const bool is_new = host_.trainers.attach(rank, id, hello, host_.now, host_.out);
+  if (MicroBatchScheduler* const scheduler = host_.state.scheduler();
       scheduler != nullptr && hello.purpose == net::ChannelPurpose::kStep) {
     scheduler->forget(rank);
   }
   if (was_present && (is_new || !record.present())) {
     trainer_left(rank);  // the previous process
   }
-  count_needed();
+  host_.count_needed();
   return is_new;
 }
 
 void RangeReplica::trainer_left(std::size_t rank) {
-  count_needed();
-  if (state_.shard()) {
-    state_.shard()->policy().leave(rank);
-    if (MicroBatchScheduler* const scheduler = state_.scheduler()) {
+  host_.count_needed();
+  if (host_.state.shard()) {
+    host_.state.shard()->policy().leave(rank);
+    if (MicroBatchScheduler* const scheduler = host_.state.scheduler()) {
       scheduler->forget(rank);
     }
-    answers_.answer_after(0, now_);  // the chief may wait for it; async: it may be the slowest
-    answers_.schedule_missing();     // elastic: it may have been the only one that computed
+    host_.answers.answer_after(
+        0, host_.now);                 // the chief may wait for it; async: it may be the slowest
+    host_.answers.schedule_missing();  // elastic: it may have been the only one that computed
   }
 }
 
 std::optional<std::string> RangeReplica::record_heartbeat(const net::Hello& hello,
                                                           net::Generation generation,
                                                           Clock::time_point now) {
-  TrainerRecord& record = trainers_[rank_of(hello)];
+  TrainerRecord& record = host_.trainers[host_.task.cluster.rank_of(hello.from)];
   record.last_received = now;
   // Trainers name a generation only once every ps holds it. If this ps does not, another process
   // has taken its place. Only a trainer that is registered here is trusted: its incarnation is a
   // secret between the two.
-  if (!is_training() || generation <= state_.generation() ||
+  if (!host_.is_training() || generation <= host_.state.generation() ||
       hello.incarnation != record.incarnation) {
     return std::nullopt;
   }
   const std::uint64_t theirs = net::number_of(generation);
-  const std::uint64_t ours = net::number_of(state_.generation());
+  const std::uint64_t ours = net::number_of(host_.state.generation());
   return "was replaced while it was silent: the run is in generation " + std::to_string(theirs) +
          (theirs > ours ? "" : " of a newer chief") + ", this task holds generation " +
          std::to_string(ours);
 }
 
 void RangeReplica::detach_control(ConnectionId id, const net::Hello& hello, Clock::time_point now) {
-  now_ = now;
-  trainers_.detach(rank_of(hello), id, now);
-  log_lost(rank_of(hello));
-  check_end(now);
+  host_.now = now;
+  host_.trainers.detach(host_.task.cluster.rank_of(hello.from), id, now);
+  log_lost(host_.task.cluster.rank_of(hello.from));
+  host_.check_end();
 }
 
 // ------------------------------------------------------------------------------------------ time
 
 void RangeReplica::forgive(Clock::duration missed, Clock::time_point now) {
-  trainers_.forgive(now, missed);
-  end_.forgive(missed, now);
-  views_lost_ = std::min(views_lost_ + missed, now);
+  host_.trainers.forgive(now, missed);
+  host_.end.forgive(missed, now);
+  host_.views_lost = std::min(host_.views_lost + missed, now);
 }
 
 void RangeReplica::close_timed_out(Clock::time_point now) {
-  now_ = now;
-  trainers_.close_timed_out(now, out_);
+  host_.now = now;
+  host_.trainers.close_timed_out(now, host_.out);
   // A connected chief sends views to every host. If this one receives none, the chief sends them to
   // another process in this host's place, and a trainer whose answer needs a view would wait here
   // forever.
-  const bool is_passed_over = backup_.needs_acks() && !backup_.is_complete() &&
-                              view_channel_ == 0 && trainers_[0].alive() &&
-                              now - views_lost_ >= task_.timeouts.heartbeat_timeout;
-  if (!is_passed_over || is_finishing()) {
+  const bool is_passed_over = host_.backup.needs_acks() && !host_.backup.is_complete() &&
+                              host_.view_channel == 0 && host_.trainers[0].alive() &&
+                              now - host_.views_lost >= host_.task.timeouts.heartbeat_timeout;
+  if (!is_passed_over || host_.is_finishing()) {
     return;
   }
-  out_.warn("range " + std::to_string(state_.index()) + ": no view from the chief for " +
-            seconds_text(task_.timeouts.heartbeat_timeout) +
-            "; closing trainers' connections, so that they try another host");
-  trainers_.close_all(out_);
-  views_lost_ = now;  // if this host was not replaced, they and the chief come back
+  host_.out.warn("range " + std::to_string(host_.state.index()) + ": no view from the chief for " +
+                 seconds_text(host_.task.timeouts.heartbeat_timeout) +
+                 "; closing trainers' connections, so that they try another host");
+  host_.trainers.close_all(host_.out);
+  host_.views_lost = now;  // if this host was not replaced, they and the chief come back
 }
 
 void RangeReplica::send_heartbeats(Clock::time_point now) {
-  now_ = now;
-  for (const TrainerRecord& record : trainers_.records()) {
+  host_.now = now;
+  for (const TrainerRecord& record : host_.trainers.records()) {
     if (record.waiting) {
-      out_.send(record.waiting->connection,
-                net::Heartbeat{.request_id = record.waiting->id()}.to_header());
+      host_.out.send(record.waiting->connection,
+                     net::Heartbeat{.request_id = record.waiting->id()}.to_header());
     }
   }
-  heartbeat_evaluators();
-  backup_.send_heartbeat();
-  if (primary_ != 0) {
-    out_.send(primary_, net::Heartbeat{}.to_header());
+  host_.evaluators.send_heartbeats();
+  host_.backup.send_heartbeat();
+  if (host_.primary != 0) {
+    host_.out.send(host_.primary, net::Heartbeat{}.to_header());
   }
-  send_report();
+  host_.send_report();
 }
 
-void RangeReplica::count_needed() {
-  const bool is_served_here =
-      // Only the host that serves the range counts its trainers.
-      replica_role_ == net::ReplicaRole::kPrimary ||
-      (replica_role_ == net::ReplicaRole::kOnly && replica_ == 0);
-  trainers_.need(is_served_here ? state_.trainers_needed() : 0, now_);
+void RangeReplica::check_end(Clock::time_point now) {
+  host_.now = now;
+  host_.check_end();
 }
 
 std::optional<std::string> RangeReplica::overdue(Clock::time_point now) const {
-  const auto late = trainers_.overdue(is_backup() ? now - kPrimaryFirst : now);
+  const auto late = host_.trainers.overdue(host_.is_backup() ? now - kPrimaryFirst : now);
   if (!late) {
     return std::nullopt;
   }
   const std::string limit = seconds_text(late->limit);
   if (!late->joined) {
-    return "waited " + limit + " for " + trainers_.never_seen() + " to join";
+    return "waited " + limit + " for " + host_.trainers.never_seen() + " to join";
   }
-  const std::string name = describe(task_.cluster, task_.cluster.trainer(late->rank));
+  const std::string name = describe(host_.task.cluster, host_.task.cluster.trainer(late->rank));
   return (late->rank == 0 ? "the chief, " + name + "," : name) + " has been gone for " + limit;
 }
 
+void RangeReplica::end_now(Clock::time_point now) {
+  host_.now = now;
+  host_.finish(host_.trainers[0].step);
+}
+
 void RangeReplica::refuse_all(const net::Refusal& verdict) {
-  verdict_ = verdict;
-  for (const TrainerRecord& record : trainers_.records()) {
+  host_.verdict = verdict;
+  for (const TrainerRecord& record : host_.trainers.records()) {
     // A trainer without a step channel has no request to answer; its own timeout ends it.
     if (record.step != 0) {
-      out_.add(RefuseConnection{.id = record.step,
-                                .request_id = record.waiting ? record.waiting->id() : 0,
-                                .exit_code = verdict.exit_code,
-                                .sentence = verdict.sentence});
+      host_.out.add(RefuseConnection{.id = record.step,
+                                     .request_id = record.waiting ? record.waiting->id() : 0,
+                                     .exit_code = verdict.exit_code,
+                                     .sentence = verdict.sentence});
     }
   }
-  for (const Evaluator& each : evaluators_) {
-    out_.add(RefuseConnection{.id = each.id,
-                              .request_id = each.watch ? each.watch->request_id : 0,
-                              .exit_code = verdict.exit_code,
-                              .sentence = verdict.sentence});
-  }
+  host_.evaluators.refuse(verdict);
   // No step is made and no trainer is waited for after a verdict.
-  end_.end();
+  host_.end.end();
+}
+
+void RangeReplica::lose_state(Clock::time_point now) {
+  host_.now = now;
+  roles_.lose_state();
+}
+
+void RangeReplica::leave_views(Clock::time_point now) {
+  host_.now = now;
+  roles_.leave_views();
+}
+
+PsMetrics RangeReplica::take_metrics() {
+  PsMetrics metrics{
+      .task = host_.task.self,
+      .process = {},
+      .generation = net::number_of(host_.state.generation()),
+      .replica_role = {},
+      .present = {},
+      .samples = host_.times.take(),
+      .traced = host_.times.take_traced(most_traced_at_once(host_.trainers.records().size()))};
+  metrics.has_more_traced = !host_.times.all_traced_taken();
+  if (host_.role != net::ReplicaRole::kOnly) {
+    metrics.replica_role = host_.is_backup() ? "backup" : "primary";
+    metrics.has_backup = host_.backup.is_complete();
+    metrics.view = host_.view.number.count;
+    metrics.lag_updates = host_.backup.lag();
+  }
+  for (const TrainerRecord& record : host_.trainers.records()) {
+    metrics.present.push_back(record.present());
+  }
+  if (const std::shared_ptr<Shard>& shard = host_.state.shard()) {
+    const ShardCounters& counters = shard->counters();
+    metrics.step = shard->step();
+    metrics.range_begin = shard->range().begin;
+    metrics.range_end = shard->range().end;
+    metrics.pushes = counters.pushes;
+    metrics.applied = counters.applied;
+    metrics.repeats = counters.repeats;
+    metrics.dropped = counters.dropped;
+    metrics.staleness_sum = counters.staleness_sum;
+  }
+  return metrics;
 }
 
 }  // namespace disttf::roles

@@ -2,7 +2,7 @@
 // Membership) until it can be answered and the answer would survive the loss of this host, if the
 // range has another one.
 //
-// Not thread-safe: the ps's only thread owns it. `now` of a call: as in range_replica.h.
+// Not thread-safe: the ps's only thread owns it. `now`: the time of the call.
 #pragma once
 
 #include <cstddef>

@@ -65,7 +65,7 @@ void RangeMeter::after() noexcept {
     const bool is_async = !shard->config().sync_replicas;
     if (is_async) {
       meters_->staleness.observe(now.staleness - before_.staleness);
-    } else if (!core_.is_backup()) {
+    } else if (!core_.host().is_backup()) {
       // A backup receives whole updates, so it does not wait for gradients.
       meters_->wait_for_last.observe(began_ - first_at_.value_or(began_));
     }
@@ -94,7 +94,7 @@ void RangeMeter::sent(const FrameHeader& header, std::size_t bytes, bool in_plac
 void RangeMeter::copy_counters() noexcept {
   const Shard* const shard = core_.state().shard().get();
   meters_->generation.set(static_cast<double>(net::number_of(core_.state().generation())));
-  meters_->trainers.set(static_cast<double>(core_.trainers().present()));
+  meters_->trainers.set(static_cast<double>(core_.host().trainers.present()));
   copy_replication();
   if (shard == nullptr) {
     return;
@@ -119,10 +119,10 @@ void RangeMeter::copy_counters() noexcept {
 }
 
 void RangeMeter::copy_replication() noexcept {
-  const net::ReplicaRole replica_role = core_.replica_role();
+  const net::ReplicaRole replica_role = core_.host().role;
   meters_->primary.set(replica_role == net::ReplicaRole::kBackup ? 0 : 1);
   if (replica_role == net::ReplicaRole::kPrimary) {
-    const BackupSender& backup = core_.backup();
+    const BackupSender& backup = core_.host().backup;
     meters_->replicas.set(backup.is_complete() ? 2 : 1);
     meters_->lag.set(static_cast<double>(backup.lag()));
   } else {
@@ -131,7 +131,7 @@ void RangeMeter::copy_replication() noexcept {
     meters_->lag.clear();
   }
   if (replica_role != net::ReplicaRole::kOnly) {
-    const std::uint64_t view = core_.view().number.count;
+    const std::uint64_t view = core_.host().view.number.count;
     if (view > views_ && views_ != 0) {
       // The first view that is seen is no change.
       meters_->view_changes.add(view - views_);

@@ -47,7 +47,7 @@ RangeServer::RangeServer(ParameterServer& process, RangeReplica& core)
       meter_(task_, core),
       writer_(process.train_dir()),
       shard_is_made_(process.context(), net::Clock::time_point::max()) {
-  core_.take_rest_with([this](ConnectionId primary) { take_rest(primary); });
+  core_.roles().take_rest_with([this](ConnectionId primary) { take_rest(primary); });
 }
 
 RangeServer::~RangeServer() {
@@ -131,12 +131,17 @@ asio::awaitable<void> RangeServer::serve_frames(ConnectionId id, ConnectionPtr c
 BodyPlan RangeServer::header_came(ConnectionId id, const FrameHeader& header,
                                   const net::BodyInPlace& in_place) {
   const RangeMeter::Call measured(meter_);
-  return process_.core().header(id, header, Clock::now(), in_place);
+  // A gradient takes the short way.
+  PushReceiver& pushes = core_.pushes();
+  return pushes.takes(id, header) ? pushes.header(id, header, Clock::now(), in_place)
+                                  : process_.core().header(id, header, Clock::now(), in_place);
 }
 
 BodyPlan RangeServer::body_came(ConnectionId id) {
   const RangeMeter::Call measured(meter_);
-  return process_.core().body(id, Clock::now());
+  PushReceiver& pushes = core_.pushes();
+  return pushes.takes_body(id) ? pushes.body(id, Clock::now())
+                               : process_.core().body(id, Clock::now());
 }
 
 asio::awaitable<bool> RangeServer::read_body(ConnectionId id, const ConnectionPtr& connection,
@@ -169,23 +174,23 @@ asio::awaitable<void> RangeServer::keep_backup() {
   net::Backoff backoff(std::mt19937_64(std::random_device{}()));
   net::NameLookup lookup;
   asio::steady_timer pause(process_.context());
-  while (core_.connects_to_backup()) {
-    if (core_.may_fill()) {
+  while (core_.host().connects_to_backup()) {
+    if (core_.host().may_fill()) {
       net::ConnectionLimits limits;
       // BackupSender::is_safe() bounds the queue.
       limits.max_queued_bytes = std::numeric_limits<std::size_t>::max() / 2;
-      const net::Dialed dialed =
-          co_await dial_host(process_.context(), task_, core_.state().index(),
-                             core_.other_replica(), net::ChannelPurpose::kReplica, lookup, limits);
+      const net::Dialed dialed = co_await dial_host(
+          process_.context(), task_, core_.state().index(), core_.host().other_replica(),
+          net::ChannelPurpose::kReplica, lookup, limits);
       // The role may have changed while connecting.
-      if (dialed.connection && core_.may_fill()) {
+      if (dialed.connection && core_.host().may_fill()) {
         const ConnectionId id = process_.add(dialed.connection);
-        process_.core().reached(core_.replica(), id, Clock::now());
+        process_.core().reached(core_.host().replica, id, Clock::now());
         process_.do_effects();
         offer_memory(dialed.connection);
         co_await serve_frames(id, dialed.connection);
         // Else a host that refuses every connection would be retried without a pause.
-        if (core_.backup().is_complete()) {
+        if (core_.host().backup.is_complete()) {
           backoff.reset();
         }
         process_.core().closed(id, Clock::now());
@@ -199,7 +204,7 @@ asio::awaitable<void> RangeServer::keep_backup() {
     pause.expires_after(std::min(backoff.next(), kLongestDialPause));
     co_await pause.async_wait(net::kAsTuple);
   }
-  core_.stopped_connecting_to_backup();
+  core_.roles().stopped_connecting_to_backup();
 }
 
 // ---------------------------------------------------------------------------------------- memory
@@ -399,7 +404,7 @@ void RangeServer::apply(SendFrame& effect) {
     }
     // Handed off counts as acknowledged, so answers that waited for it may be sent now.
     if (told == net::ServerConnection::Delivery::kHandedOff) {
-      process_.core().gave(core_.replica(), effect.to, effect.header.request_id, Clock::now());
+      process_.core().gave(core_.host().replica, effect.to, effect.header.request_id, Clock::now());
     }
   } else if (net::Ack ack; effect.body.empty() && !ack.from_header(effect.header)) {
     const bool is_sent = to->acknowledge(ack);
