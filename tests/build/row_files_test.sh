@@ -84,7 +84,8 @@ commands() {
     name=$(basename "$source" .cc)
     grep -qF "CommandRow ${name}_command() {" "$source" || echo "$source: has no row of that name"
     grep -qF " ${name}_command()" $registry.cc || echo "$registry.cc: has no row of ${name}_command()"
-    only_known_to " ${name}_command()" "$source" $registry.h $registry.cc
+    # Only main/ may include the registry, so no other folder is searched.
+    grep -rlF " ${name}_command()" main | foreign "uses ${name}_command()" "$source" $registry.h $registry.cc
     echo "command $name"
   done
 }
