@@ -272,6 +272,7 @@ void add_render_flags(CLI::App& app, RenderFlags& flags) {
            "the container image, with a COMMAND that of the trainers [`disttf`, with tfmesos its "
            "own]");
   add_program_flags(add, flags);
+  flags.program_rules.add_to(app, kRenderGroup);
   add_tasks(add, flags);
   add_resources(add, flags);
   add_places(add, flags);
@@ -439,6 +440,7 @@ render::Deployment make_deployment(const RenderFlags& flags, std::vector<std::st
                                 .secret = flags.secret,
                                 .flags = with_metrics(flags, std::move(task_flags)),
                                 .command = flags.command,
+                                .command_flags = flags.program_arguments,
                                 .job_url = flags.job_url,
                                 .disttf_image = flags.disttf_image};
   // Before TensorBoard, whose directory must be in one of them.

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "main/flags/program.h"
 #include "main/render/deployment.h"
 #include "main/render/target.h"
 
@@ -23,6 +24,8 @@ struct RenderFlags {
   std::string program;       // its path; empty: none is given
   std::string disttf_image;
   std::vector<std::string> command;  // the words after --; empty: none
+  ProgramRules program_rules;
+  std::vector<std::string> program_arguments;  // those of the rules that are given
   std::size_t ps = 1;
   std::size_t workers = 2;
   bool chief = false;

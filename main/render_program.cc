@@ -15,6 +15,11 @@ void check_without_command(const RenderFlags& flags, const std::string& path) {
         "--program: needs a COMMAND after --, or the path of disttf on every machine, "
         "--program=/nfs/disttf");
   }
+  if (!flags.program_arguments.empty()) {
+    const std::string& word = flags.program_arguments.front();
+    throw std::invalid_argument(word.substr(0, word.find('=')) +
+                                ": needs --program and a COMMAND after --");
+  }
   if (!flags.disttf_image.empty()) {
     render::refuse("disttf_image", flags.disttf_image,
                    "allowed without --program and a COMMAND after --; --image is disttf's own");

@@ -61,7 +61,8 @@ roles::LaunchOptions launch_options(const CLI::App& app, const LaunchedFlags& fl
     }
   }
   const std::optional<std::chrono::seconds> programs_end =
-      program.program ? std::optional(std::chrono::seconds(program.timeouts.end_s)) : std::nullopt;
+      program.program ? std::optional(std::chrono::seconds(program.rules.timeouts.end_s))
+                      : std::nullopt;
   return {.ps = ps,
           .workers = workers,
           .chief = launch.chief,

@@ -60,6 +60,7 @@ class RenderCommand : public WordCommand {
     if (line.program) {
       render_.command = *line.program;
     }
+    render_.program_arguments = render_.program_rules.given_arguments(line.app);
     render_.has_program = line.app.get_option("--program")->count() > 0;
     // A wrong placeholder fails here, not on the cluster.
     static_cast<void>(roles::fill_placeholders("COMMAND", render_.command, {}, {}));

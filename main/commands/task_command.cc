@@ -297,8 +297,8 @@ roles::TrainerOptions TaskCommand::trainer_options(const ParsedLine& line,
   options.page = page_.options(run_.metrics.files);
   options.progress_fd = inherited_.progress_fd;
   options.program_fd = program_.fd;
-  options.program_timeout = std::chrono::seconds(program_.timeouts.step_s);
-  options.check_gradients = program_.check_gradients;
+  options.program_timeout = std::chrono::seconds(program_.rules.timeouts.step_s);
+  options.check_gradients = program_.rules.check_gradients;
   return options;
 }
 
@@ -310,8 +310,8 @@ roles::OwnProgramOptions TaskCommand::own_program_options(const ParsedLine& line
       .self = task.self,
       .program = roles::find_command("COMMAND", line.program.value_or(std::vector<std::string>()),
                                      task.cluster, task.self, search_path(line.environment)),
-      .has_spare = program_.spare,
-      .end_timeout = std::chrono::seconds(program_.timeouts.end_s),
+      .has_spare = program_.rules.spare,
+      .end_timeout = std::chrono::seconds(program_.rules.timeouts.end_s),
       .task_words = {line.given.begin(), std::ranges::find(line.given, "--")},
       .listen_fd = inherited_.listen_fd,
       .progress_fd = inherited_.progress_fd};

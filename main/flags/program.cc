@@ -34,10 +34,15 @@ void ProgramFlags::add_to(CLI::App& app) {
   add.toggle("--program", program,
              "train your own program, the COMMAND after `--`, which computes the "
              "[gradients](program_protocol.md); a ps ignores it");
+  rules.add_to(app, kProgramGroup);
+}
+
+void ProgramRules::add_to(CLI::App& app, const char* group) {
+  FlagGroup add(app, group);
   add.toggle("--program_spare", spare,
              "keep a second copy of the program started, which takes over at once if the first "
              "one is killed [true]");
-  timeouts.add_to(app, kProgramGroup);
+  timeouts.add_to(app, group);
   add.number("--check_gradients", check_gradients, "N", 0, roles::kMaxCount,
              "let the program compute the gradient of every Nth step twice, and warn if the "
              "bits differ; 0: never");
@@ -94,10 +99,24 @@ std::vector<std::string> ProgramFlags::arguments() const {
   if (!program) {
     return {};
   }
-  return {"--program", std::string("--program_spare=") + (spare ? "true" : "false"),
+  std::vector<std::string> words = rules.arguments();
+  words.insert(words.begin(), "--program");
+  return words;
+}
+
+std::vector<std::string> ProgramRules::arguments() const {
+  return {std::string("--program_spare=") + (spare ? "true" : "false"),
           "--program_timeout_secs=" + std::to_string(timeouts.step_s),
           "--program_end_timeout_secs=" + std::to_string(timeouts.end_s),
           "--check_gradients=" + std::to_string(check_gradients)};
+}
+
+std::vector<std::string> ProgramRules::given_arguments(const CLI::App& app) const {
+  std::vector<std::string> words = arguments();
+  std::erase_if(words, [&app](const std::string& word) {
+    return app.get_option(word.substr(0, word.find('=')))->count() == 0;
+  });
+  return words;
 }
 
 std::optional<std::vector<std::string>> take_launched_command(std::vector<std::string>& arguments,

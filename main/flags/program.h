@@ -20,11 +20,22 @@ struct ProgramTimeouts {
   void add_to(CLI::App& app, const char* group);
 };
 
-struct ProgramFlags {
-  bool program = false;
+// How a trainer runs its program.
+struct ProgramRules {
   bool spare = true;
   ProgramTimeouts timeouts;
   std::uint64_t check_gradients = 0;  // 0: never
+
+  void add_to(CLI::App& app, const char* group);
+  // All of them as words.
+  [[nodiscard]] std::vector<std::string> arguments() const;
+  // Those that `app` was given.
+  [[nodiscard]] std::vector<std::string> given_arguments(const CLI::App& app) const;
+};
+
+struct ProgramFlags {
+  bool program = false;
+  ProgramRules rules;
   // The socket between the supervisor of the program and the task; -1: this is no such task.
   int fd = -1;
 

@@ -104,6 +104,7 @@ struct Deployment {
   Serving serving{};
   // A user's own program, which computes for the trainers (user_program.h): its words; empty: none.
   std::vector<std::string> command{};
+  std::vector<std::string> command_flags{};  // of the task beside it: "--program_spare=false"
   std::string job_url{};  // what the engine fetches for it into its working directory; empty: none
   std::string disttf_image{};               // of the tasks without it; empty: "disttf"
   std::string result_word{};                // the first word of the result line: "MNIST"

@@ -39,7 +39,9 @@ std::vector<std::string> program_words(const Deployment& deployment) {
   if (deployment.command.empty()) {
     return {};
   }
-  std::vector<std::string> words = {"--program", "--"};
+  std::vector<std::string> words = {"--program"};
+  words.insert(words.end(), deployment.command_flags.begin(), deployment.command_flags.end());
+  words.emplace_back("--");
   words.insert(words.end(), deployment.command.begin(), deployment.command.end());
   return words;
 }

@@ -34,7 +34,8 @@ inline constexpr const char* kBroughtVolume = "disttf-program";
 // The words after the name of the program that copies: "cp /disttf FOLDER/".
 [[nodiscard]] std::vector<std::string> bringing_words(const std::string& folder = kBroughtFolder);
 
-// The words at the end of a trainer's arguments: --program, --, COMMAND. Empty without a COMMAND.
+// The words at the end of a trainer's arguments: --program, its flags, --, COMMAND. Empty without a
+// COMMAND.
 [[nodiscard]] std::vector<std::string> program_words(const Deployment& deployment);
 
 // Throws if a COMMAND has no image.

@@ -25,11 +25,11 @@ using testing::StartsWith;
 
 // The words of a COMMAND that some engine would change: a shell, Kubernetes, Compose or Nomad.
 constexpr const char* kMine =
-    " --program --image r/mine:1 --disttf_image r/disttf:2 --gpus 2 --chief "
+    " --program --program_spare=false --image r/mine:1 --disttf_image r/disttf:2 --gpus 2 --chief "
     "-- python train.py --home=$HOME ${{x}} $(JOB_COMPLETION_INDEX) {task_index}";
 const std::vector<std::string> kProgramWords = {
-    "--program",   "--", "python", "train.py", "--home=$HOME", "${{x}}", "$(JOB_COMPLETION_INDEX)",
-    "{task_index}"};
+    "--program", "--program_spare=false",   "--",          "python", "train.py", "--home=$HOME",
+    "${{x}}",    "$(JOB_COMPLETION_INDEX)", "{task_index}"};
 const std::vector<std::string> kPods = {"kubernetes", "statefulset", "jobset", "trainjob", "tfjob"};
 const std::string kPodSchema =
     "/properties/spec/properties/tfReplicaSpecs/additionalProperties/properties/template";
@@ -401,6 +401,8 @@ TEST(RenderUserProgram, RefusesWhatDoesNotFit) {
     EXPECT_EQ(render_refusal(target + " --program -- a"),
               "--image: missing; with --program it is the image in which COMMAND runs");
   }
+  EXPECT_EQ(render_refusal("compose --program_timeout_secs 9"),
+            "--program_timeout_secs: needs --program and a COMMAND after --");
   EXPECT_THAT(render_refusal("compose --disttf_image x"),
               StartsWith("--disttf_image: \"x\" is not allowed without --program"));
   EXPECT_THAT(render_refusal("compose --program --image x --evaluator -- a"),
