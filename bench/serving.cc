@@ -116,9 +116,10 @@ pid_t start_bare_service(std::uint16_t port, std::size_t answer_bytes) {
   return in_child([port, answer_bytes] {
     asio::io_context context;
     const std::size_t threads = std::max(1U, std::thread::hardware_concurrency());
-    net::HttpService service(
-        net::listen_at(context, "127.0.0.1", port), {.threads = threads},
-        [answer_bytes](std::size_t) { return std::make_unique<FixedAnswer>(answer_bytes); });
+    net::HttpService service({.threads = threads}, [answer_bytes](std::size_t) {
+      return std::make_unique<FixedAnswer>(answer_bytes);
+    });
+    service.listen(net::listen_at(context, "127.0.0.1", port), {});
     std::vector<std::thread> others;
     for (std::size_t thread = 1; thread < threads; ++thread) {
       others.emplace_back([&service, thread] { service.run(thread); });

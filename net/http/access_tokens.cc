@@ -95,4 +95,10 @@ HttpReply unauthorized_reply() {
   return reply;
 }
 
+std::optional<HttpReply> refuse_without_token(AccessTokens* tokens,
+                                              const HttpServerRequest& request) {
+  const bool may_ask = tokens == nullptr || tokens->admit(request.authorization);
+  return may_ask ? std::nullopt : std::optional(unauthorized_reply());
+}
+
 }  // namespace disttf::net

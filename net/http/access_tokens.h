@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,5 +51,9 @@ class AccessTokens {
 
 // A reply with status 401 and the accepted schemes.
 [[nodiscard]] HttpReply unauthorized_reply();
+// Returns that reply, or nullopt if the request has one of the tokens, or needs none (`tokens` is
+// null).
+[[nodiscard]] std::optional<HttpReply> refuse_without_token(AccessTokens* tokens,
+                                                            const HttpServerRequest& request);
 
 }  // namespace disttf::net

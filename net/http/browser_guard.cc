@@ -124,9 +124,7 @@ std::optional<HttpReply> BrowserGuard::check(HttpServerRequest& request) {
   }
   request.may_change = has_cookie(request.cookie);
   if (reads && access_.is_open && access_.is_open(request.path)) {
-    const bool may_read =
-        request.may_change || !access_.tokens || access_.tokens->admit(request.authorization);
-    return may_read ? std::nullopt : std::optional(unauthorized_reply());
+    return request.may_change ? std::nullopt : refuse_without_token(access_.tokens.get(), request);
   }
   if (!request.may_change) {
     return error_reply(http_status::kUnauthorized,

@@ -1,26 +1,32 @@
 #include "net/http/http_service.h"
 
+#include <fcntl.h>
+
 #include <utility>
 
 #include "net/http/http_service_loop.h"
 
 namespace disttf::net {
 
-HttpService::HttpService(asio::ip::tcp::acceptor acceptor, const HttpServiceOptions& options,
-                         const MakeHandler& make_handler)
+HttpService::HttpService(const HttpServiceOptions& options, const MakeHandler& make_handler)
     : shared_(std::make_unique<Shared>()) {
   shared_->options = options;
   const bool has_front = options.is_quick != nullptr;
   for (std::size_t i = 0; i < options.threads + (has_front ? 1 : 0); ++i) {
     shared_->loops.push_back(std::make_unique<Loop>(*shared_, make_handler(i)));
   }
-  // The loops call accept() until it would block.
-  acceptor.non_blocking(true);
   shared_->front = has_front ? shared_->loops.back().get() : nullptr;
-  (has_front ? shared_->loops.back() : shared_->loops.front())->listen(acceptor.release());
 }
 
 HttpService::~HttpService() = default;
+
+void HttpService::listen(Descriptor socket, HttpListenerOptions options) {
+  // Child processes do not inherit the socket, and the loops call accept() until it would block.
+  ::fcntl(socket.number(), F_SETFD, FD_CLOEXEC);
+  ::fcntl(socket.number(), F_SETFL, O_NONBLOCK);
+  Listener& added = shared_->listeners.emplace_back(std::move(socket), std::move(options));
+  shared_->accepting().listen(added);
+}
 
 std::size_t HttpService::threads() const noexcept { return shared_->loops.size(); }
 

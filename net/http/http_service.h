@@ -11,7 +11,6 @@
 // slow, half-open, too large or too many cost bounded time and memory.
 #pragma once
 
-#include <asio/ip/tcp.hpp>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -20,34 +19,36 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
-#include "net/http/access_tokens.h"
 #include "net/http/http_reply.h"
 #include "net/http/http_request.h"
 #include "net/http/tls_identity.h"
+#include "net/transport/descriptor.h"
 
 namespace disttf::net {
 
 struct HttpServiceOptions {
   std::size_t threads = 1;
   std::size_t max_body_bytes = kMaxRequestBodyBytes;
-  std::size_t max_connections = 4096;
   // Limit for all incomplete bodies that a thread holds.
   std::size_t max_held_bytes = std::size_t{256} << 20U;
   std::chrono::milliseconds request_timeout{20'000};  // from a request's first byte to its last
   std::chrono::milliseconds write_timeout{20'000};    // limit without progress of the reader
   std::chrono::milliseconds idle_timeout{120'000};    // between two requests
   std::chrono::milliseconds stop_grace{5000};         // for what is under way at stop()
-  std::shared_ptr<TlsIdentity> identity = nullptr;    // for https; null: http
-  // Requests without one of these get 401, except on open paths; null: none is required.
-  std::shared_ptr<AccessTokens> tokens = nullptr;
-  std::function<bool(std::string_view path)> is_open = nullptr;
-  // Returns a refusal for a request, whatever it asks, except on open paths; null: none.
-  std::function<std::optional<HttpReply>(const HttpServerRequest& request)> refuse = nullptr;
   // Paths that are answered at once, however busy the threads are: by a thread of its own, which
   // reads the first request of each connection. null: there is no such thread.
   std::function<bool(std::string_view path)> is_quick = nullptr;
+};
+
+// An address of the service, and who may use it.
+struct HttpListenerOptions {
+  std::size_t max_connections = 4096;
+  std::shared_ptr<TlsIdentity> identity = nullptr;  // for https; null: http
+  // Returns the reply to a request that is refused; nullopt: the handler gets the request. Called
+  // once for each request, before its body is stored. null: none is refused.
+  std::function<std::optional<HttpReply>(const HttpServerRequest& request)> refuse = nullptr;
 };
 
 // A complete request and the destination of its answer. Belongs to one thread.
@@ -101,15 +102,18 @@ class HttpService {
  public:
   using MakeHandler = std::function<std::unique_ptr<HttpServiceHandler>(std::size_t thread)>;
 
-  // Takes over the acceptor's socket. The constructor calls `make_handler` once for each thread. If
-  // there is `is_quick`, its thread is the last one and gets only quick requests. Throws
-  // std::system_error.
-  HttpService(asio::ip::tcp::acceptor acceptor, const HttpServiceOptions& options,
-              const MakeHandler& make_handler);
+  // Calls `make_handler` once for each thread. If there is `is_quick`, its thread is the last one
+  // and gets only quick requests. Throws std::system_error.
+  HttpService(const HttpServiceOptions& options, const MakeHandler& make_handler);
   ~HttpService();
   HttpService(const HttpService&) = delete;
   HttpService& operator=(const HttpService&) = delete;
 
+  // Takes over the acceptor's socket. Call before run(). Throws std::system_error.
+  template <class Acceptor>
+  void listen(Acceptor acceptor, HttpListenerOptions options) {
+    listen(Descriptor(acceptor.release()), std::move(options));
+  }
   // options.threads, plus one with `is_quick`.
   [[nodiscard]] std::size_t threads() const noexcept;
   // The body of a thread, until stop(); call once for each. Throws std::system_error.
@@ -125,7 +129,10 @@ class HttpService {
  private:
   class Connection;
   class Loop;
+  struct Listener;
   struct Shared;
+  void listen(Descriptor socket, HttpListenerOptions options);
+
   std::unique_ptr<Shared> shared_;
 };
 

@@ -1,6 +1,5 @@
 #include "net/http/http_service_loop.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -31,17 +30,15 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 }  // namespace
 
 std::string HttpService::Connection::peer() const {
-  sockaddr_in6 address{};  // or an IPv4 one, which is smaller
-  socklen_t size = sizeof(address);
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  const auto* const v4 = reinterpret_cast<const sockaddr_in*>(&address);
-  if (::getpeername(socket(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
-  const bool is_v6 = address.sin6_family == AF_INET6;
-  const void* const host = is_v6 ? static_cast<const void*>(&address.sin6_addr) : &v4->sin_addr;
-  ::inet_ntop(address.sin6_family, host, text.data(), text.size());
-  const std::string_view name(text.data());
-  constexpr std::string_view kMapped = "::ffff:";
-  return std::string(name.starts_with(kMapped) ? name.substr(kMapped.size()) : name);
+  asio::ip::address host = peer_.address();
+  if (host.is_v6()) {
+    asio::ip::address_v6 v6 = host.to_v6();
+    v6.scope_id(0);
+    // A socket for both versions reports an IPv4 client as ::ffff:a.b.c.d.
+    host = v6.is_v4_mapped() ? asio::ip::address(asio::ip::make_address_v4(asio::ip::v4_mapped, v6))
+                             : asio::ip::address(v6);
+  }
+  return host.to_string();
 }
 
 void HttpService::Connection::answer(const HttpReply& reply) { loop->answer(*this, reply); }
@@ -95,9 +92,11 @@ void HttpService::Loop::on_event(const epoll_event& event) {
     take_inbox();
     return;
   }
-  if (event.data.ptr == &listener_) {
-    accept();
-    return;
+  for (Listener& listener : shared_.listeners) {
+    if (event.data.ptr == &listener) {
+      accept(listener);
+      return;
+    }
   }
   Connection& connection = *static_cast<Connection*>(event.data.ptr);
   // The connection ended earlier in this turn; the kernel had already reported the event.
@@ -112,36 +111,38 @@ void HttpService::Loop::on_event(const epoll_event& event) {
   }
 }
 
-void HttpService::Loop::accept() {
+void HttpService::Loop::accept(Listener& listener) {
   constexpr int kMostAtOnce = 64;
-  for (int i = 0; i < kMostAtOnce && !listener_.empty(); ++i) {
-    const int socket =
-        ::accept4(listener_.front()->number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (socket < 0) {
+  const std::size_t most = listener.options.max_connections;
+  for (int i = 0; i < kMostAtOnce && listener.socket.is_open(); ++i) {
+    asio::ip::tcp::endpoint peer;
+    auto size = static_cast<socklen_t>(peer.capacity());
+    Descriptor socket(
+        ::accept4(listener.socket.number(), peer.data(), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket.is_open()) {
       // The set is level-triggered: clients that still wait are reported in the next turn.
       if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
       // No descriptors or no memory: retried by the next sweep, so that the thread does not spin.
-      watch(listener_.front()->number(), 0, &listener_, EPOLL_CTL_MOD);
+      watch(listener.socket.number(), 0, &listener, EPOLL_CTL_MOD);
       accept_pauses_ = true;
       return;
     }
-    // The counters of other threads may change meanwhile, so the limit is approximate by a few
-    // connections.
-    std::size_t total = 0;
-    for (const std::unique_ptr<Loop>& each : shared_.loops) total += each->count();
-    Loop* const least = is_front() ? this : &least_busy();
+    // Other threads close connections meanwhile, so the limit is approximate by a few.
+    const std::size_t open = listener.connections;
     // The second limit bounds the connections that only receive a refusal.
-    if (total >= 2 * options_.max_connections) {
-      ::close(socket);  // closed without a sentence
-    } else if (total >= options_.max_connections || least == this) {
-      ++count_;
-      Connection* const connection = adopt(socket);
-      if (connection != nullptr && total >= options_.max_connections) {
-        refuse(*connection, http_status::kUnavailable);
-      }
-    } else {
-      least->hand(socket);
+    if (open >= 2 * most) continue;  // closed without a sentence
+    auto connection =
+        std::make_unique<Connection>(listener, std::move(socket), peer, options_.max_body_bytes);
+    ++listener.connections;
+    Loop& to = is_front() || open >= most ? *this : least_busy();
+    ++to.count_;
+    if (&to != this) {
+      to.pass(std::move(connection));
+      continue;
     }
+    Connection& added = *connection;
+    adopt(std::move(connection));
+    if (open >= most && !added.is_over) refuse(added, http_status::kUnavailable);
   }
 }
 
@@ -154,16 +155,13 @@ HttpService::Loop& HttpService::Loop::least_busy() const {
 }
 
 void HttpService::Loop::take_inbox() {
-  std::vector<int> sockets;
-  // The lock covers only the swap, so the thread that hands sockets over never waits for a turn.
-  std::vector<std::unique_ptr<Connection>> moved;
+  std::vector<std::unique_ptr<Connection>> passed;
   {
+    // The lock covers only the swap, so the thread that passes connections never waits for a turn.
     const std::scoped_lock lock(mutex_);
-    sockets.swap(inbox_);
-    moved.swap(moved_);
+    passed.swap(inbox_);
   }
-  for (const int socket : sockets) adopt(socket);
-  for (std::unique_ptr<Connection>& each : moved) take_moved(std::move(each));
+  for (std::unique_ptr<Connection>& each : passed) adopt(std::move(each));
 }
 
 // Runs at the end of a turn, when nothing in this loop refers to the connections any more.
@@ -186,23 +184,40 @@ void HttpService::Loop::hand_over() {
     --count_;
     ++to.count_;
     // From here on only the other loop may use the connection.
-    moved->loop = &to;
-    const std::scoped_lock lock(to.mutex_);
-    to.moved_.push_back(std::move(moved));
-    to.wake();
+    to.pass(std::move(moved));
   }
 }
 
-// The head is complete, and perhaps more has come; `count_` includes the connection already.
-void HttpService::Loop::take_moved(std::unique_ptr<Connection> moved) {
-  Connection& connection = *moved;
+// Takes over a connection that was just accepted, or that the front thread has begun to read.
+// `count_` includes it already.
+void HttpService::Loop::adopt(std::unique_ptr<Connection> passed) {
+  Connection& connection = *passed;
+  connection.loop = this;
   connection.position = connections_.size();
-  connections_.push_back(std::move(moved));
+  connections_.push_back(std::move(passed));
   connection.watched = EPOLLIN;
   if (!watch(connection.socket(), EPOLLIN, &connection, EPOLL_CTL_ADD)) {
     end(connection);
-    return;
+  } else if (connection.parser.begun()) {
+    go_on(connection);
+  } else {
+    begin(connection);
   }
+}
+
+void HttpService::Loop::begin(Connection& connection) {
+  const int on = 1;
+  // Replies are written in one piece, so waiting to fill a segment would only add delay.
+  ::setsockopt(connection.socket(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  connection.deadline = now_ + options_.request_timeout;
+  TlsIdentity* const identity = connection.listener.options.identity.get();
+  if (identity == nullptr) return;
+  connection.tls = TlsAccepted::over(connection.socket(), *identity);
+  if (!connection.tls) end(connection);  // no memory
+}
+
+// The head is complete, and perhaps more has come.
+void HttpService::Loop::go_on(Connection& connection) {
   hold(connection, connection.parser.request().body.size());
   if (connection.parser.complete()) {
     ask(connection);
@@ -221,25 +236,6 @@ void HttpService::Loop::let_send(Connection& connection) {
     connection.out = kContinue;
     send(connection);
   }
-}
-
-// `count_` includes the connection already. nullptr: it could not be set up.
-HttpService::Connection* HttpService::Loop::adopt(int socket) {
-  const int on = 1;
-  // Replies are written in one piece, so waiting to fill a segment would only add delay.
-  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  auto connection = std::make_unique<Connection>(*this, socket, options_.max_body_bytes);
-  connection->position = connections_.size();
-  connection->deadline = now_ + options_.request_timeout;
-  if (options_.identity) connection->tls = TlsAccepted::over(socket, *options_.identity);
-  // On failure the socket closes with the connection object; the client sees a lost connection.
-  if ((options_.identity && !connection->tls) ||
-      !watch(socket, EPOLLIN, connection.get(), EPOLL_CTL_ADD)) {
-    --count_;
-    return nullptr;
-  }
-  connections_.push_back(std::move(connection));
-  return connections_.back().get();
 }
 
 void HttpService::Loop::receive(Connection& connection) {
@@ -337,14 +333,11 @@ bool HttpService::Loop::feed(Connection& connection, std::string_view& bytes) {
   return true;
 }
 
-std::optional<HttpReply> HttpService::Loop::refusal_of(const Connection& connection) const {
-  const HttpServerRequest& request = connection.request();
-  if (options_.is_open && options_.is_open(request.path)) return std::nullopt;
-  if (options_.refuse) {
-    if (std::optional<HttpReply> reply = options_.refuse(request)) return reply;
-  }
-  const bool may_ask = !options_.tokens || options_.tokens->admit(request.authorization);
-  return may_ask ? std::nullopt : std::optional(unauthorized_reply());
+// Once for each request.
+std::optional<HttpReply> HttpService::Loop::refusal_of(Connection& connection) {
+  const auto& refuse = connection.listener.options.refuse;
+  if (std::exchange(connection.is_checked, true) || !refuse) return std::nullopt;
+  return refuse(connection.request());
 }
 
 void HttpService::Loop::ask(Connection& connection) {
@@ -377,6 +370,7 @@ void HttpService::Loop::answer(Connection& connection, const HttpReply& reply) {
   // The head keeps the body's length for HEAD, as RFC 9110 (9.3.2) asks.
   if (connection.parser.request().method != "HEAD") connection.out += reply.body;
   handler_->answered(connection, reply.status, connection.out.size());
+  connection.is_checked = false;
   connection.is_asked = false;
   connection.is_last = !stays_open;
   connection.has_continued = false;
@@ -464,7 +458,9 @@ void HttpService::Loop::after_sending(Connection& connection) {
 }
 
 void HttpService::Loop::end(Connection& connection) {
-  if (!std::exchange(connection.is_over, true)) over_.push_back(&connection);
+  if (std::exchange(connection.is_over, true)) return;
+  over_.push_back(&connection);
+  --connection.listener.connections;
 }
 
 // Deletes connections only between turns, because events and lists of the turn may still refer to
@@ -484,8 +480,10 @@ void HttpService::Loop::bury() {
 
 void HttpService::Loop::sweep() {
   swept_ = now_;
-  if (std::exchange(accept_pauses_, false) && !listener_.empty()) {
-    watch(listener_.front()->number(), EPOLLIN, &listener_, EPOLL_CTL_MOD);
+  if (std::exchange(accept_pauses_, false)) {
+    for (Listener& each : shared_.listeners) {
+      watch(each.socket.number(), EPOLLIN, &each, EPOLL_CTL_MOD);
+    }
   }
   for (const std::unique_ptr<Connection>& each : connections_) {
     // A request that the handler is working on has no time limit here; the handler has its own.
@@ -516,8 +514,10 @@ bool HttpService::Loop::is_done_stopping() {
 void HttpService::Loop::stop_once() {
   if (stop_at_ == ServiceClock::time_point::max()) {
     stop_at_ = now_ + options_.stop_grace;
-    // Closes the listening socket first, so that the kernel refuses new clients from here on.
-    listener_.clear();
+    // Closes the listening sockets first, so that the kernel refuses new clients from here on.
+    if (accepts()) {
+      for (Listener& each : shared_.listeners) each.socket.reset();
+    }
     take_inbox();
   }
   for (const std::unique_ptr<Connection>& each : connections_) {

@@ -6,11 +6,14 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <array>
+#include <asio/ip/tcp.hpp>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,7 +24,6 @@
 #include <vector>
 
 #include "net/http/http_service.h"
-#include "net/transport/descriptor.h"
 
 namespace disttf::net {
 
@@ -36,11 +38,21 @@ inline Descriptor opened(int number) {
   return Descriptor(number);
 }
 
+struct HttpService::Listener {
+  Listener(Descriptor listening, HttpListenerOptions given)
+      : socket(std::move(listening)), options(std::move(given)) {}
+
+  Descriptor socket;                  // closed by stop()
+  const HttpListenerOptions options;  // used by all loops
+  std::atomic<std::size_t> connections{0};
+};
+
 // Belongs to one loop. It marks itself as over, and the loop removes it.
 class HttpService::Connection final : public HttpExchange {
  public:
-  Connection(Loop& owner, int socket, std::size_t max_body_bytes)
-      : parser(max_body_bytes), loop(&owner), socket_(opened(socket)) {}
+  Connection(Listener& accepted_by, Descriptor socket, const asio::ip::tcp::endpoint& peer,
+             std::size_t max_body_bytes)
+      : parser(max_body_bytes), listener(accepted_by), socket_(std::move(socket)), peer_(peer) {}
 
   [[nodiscard]] const HttpServerRequest& request() const noexcept override {
     return parser.request();
@@ -56,7 +68,8 @@ class HttpService::Connection final : public HttpExchange {
   }
 
   HttpRequestParser parser;
-  Loop* loop;                        // the owner
+  Listener& listener;
+  Loop* loop = nullptr;              // the owner
   std::unique_ptr<TlsAccepted> tls;  // null: http
   std::string rest;                  // bytes after a request that is not answered yet
   std::string out;                   // bytes that the peer has not taken
@@ -65,6 +78,7 @@ class HttpService::Connection final : public HttpExchange {
   std::size_t position = 0;          // index in the loop's list
   ServiceClock::time_point asked_at;
   ServiceClock::time_point deadline;
+  bool is_checked = false;    // the request may be made
   bool is_asked = false;      // the handler has it
   bool is_last = false;       // closed after `out` is sent
   bool is_lingering = false;  // input is only discarded
@@ -76,6 +90,7 @@ class HttpService::Connection final : public HttpExchange {
 
  private:
   Descriptor socket_;
+  asio::ip::tcp::endpoint peer_;
 };
 
 struct HttpService::Shared {
@@ -83,9 +98,14 @@ struct HttpService::Shared {
 
   HttpServiceOptions options;
   std::atomic<Stage> stage{Stage::kServing};
+  std::list<Listener> listeners;  // of the accepting loop
   std::vector<std::unique_ptr<Loop>> loops;
   Loop* front = nullptr;                   // the loop of `is_quick`: the last one
   std::atomic<bool> front_is_over{false};  // it passes on no more connections
+
+  [[nodiscard]] Loop& accepting() const noexcept {
+    return front != nullptr ? *front : *loops.front();
+  }
 };
 
 class HttpService::Loop {
@@ -100,20 +120,17 @@ class HttpService::Loop {
     must_watch(wake_.number(), &wake_);
   }
 
-  void listen(int socket) {
-    listener_.emplace_back(std::make_unique<Descriptor>(opened(socket)));
-    must_watch(socket, &listener_);
-  }
+  void listen(Listener& listener) { must_watch(listener.socket.number(), &listener); }
   void run();
   // Callable from any thread.
   void wake() noexcept {
     const std::uint64_t one = 1;
     static_cast<void>(!::write(wake_.number(), &one, sizeof(one)));
   }
-  void hand(int socket) {
-    ++count_;
+  // Passes a connection to this loop, which owns it from then on. Callable from any thread.
+  void pass(std::unique_ptr<Connection> connection) {
     const std::scoped_lock lock(mutex_);
-    inbox_.push_back(socket);
+    inbox_.push_back(std::move(connection));
     wake();
   }
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
@@ -133,9 +150,11 @@ class HttpService::Loop {
     }
   }
   void on_event(const epoll_event& event);
-  void accept();
+  void accept(Listener& listener);
   void take_inbox();
-  Connection* adopt(int socket);
+  void adopt(std::unique_ptr<Connection> passed);
+  void begin(Connection& connection);
+  void go_on(Connection& connection);
   void receive(Connection& connection);
   void receive_tls(Connection& connection);
   std::size_t send_some(Connection& connection, std::string_view bytes, std::error_code& error);
@@ -146,12 +165,12 @@ class HttpService::Loop {
   }
   void take(Connection& connection, std::string_view bytes);
   bool feed(Connection& connection, std::string_view& bytes);
-  [[nodiscard]] std::optional<HttpReply> refusal_of(const Connection& connection) const;
+  [[nodiscard]] static std::optional<HttpReply> refusal_of(Connection& connection);
   [[nodiscard]] bool is_front() const noexcept { return shared_.front == this; }
+  [[nodiscard]] bool accepts() const noexcept { return &shared_.accepting() == this; }
   [[nodiscard]] Loop& least_busy() const;
   void let_send(Connection& connection);
   void hand_over();
-  void take_moved(std::unique_ptr<Connection> moved);
   [[nodiscard]] bool is_done_stopping();
   void ask(Connection& connection);
   void refuse(Connection& connection, int status);
@@ -172,11 +191,9 @@ class HttpService::Loop {
   std::unique_ptr<HttpServiceHandler> handler_;
   Descriptor epoll_;
   Descriptor wake_;
-  std::vector<std::unique_ptr<Descriptor>> listener_;  // of the accepting loop: one
-  std::atomic<std::size_t> count_{0};
+  std::atomic<std::size_t> count_{0};  // with those that it has not adopted yet
   std::mutex mutex_;
-  std::vector<int> inbox_;                          // guarded by mutex_
-  std::vector<std::unique_ptr<Connection>> moved_;  // to this loop; guarded by mutex_
+  std::vector<std::unique_ptr<Connection>> inbox_;  // guarded by mutex_
   // Used only by the loop's own thread.
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Connection*> over_;

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/http/access_tokens.h"
 #include "net/http/known_hosts.h"
 #include "net/transport/listening.h"
 #include "tests/data/scratch.h"
@@ -80,14 +81,14 @@ class HttpServiceTest : public testing::Test {
  protected:
   ~HttpServiceTest() override { stop(); }
 
-  void serve(HttpServiceOptions options = {}) {
+  void serve(HttpServiceOptions options = {}, HttpListenerOptions listener = {}) {
     options.threads = 2;
+    service_ = std::make_unique<HttpService>(options, [this](std::size_t /*thread*/) {
+      return std::make_unique<Echo>(answers_, computing_, may_end_);
+    });
     auto acceptor = listen_on(context_, 0, ListenScope::kLoopback);
     port_ = acceptor.local_endpoint().port();
-    service_ =
-        std::make_unique<HttpService>(std::move(acceptor), options, [this](std::size_t /*thread*/) {
-          return std::make_unique<Echo>(answers_, computing_, may_end_);
-        });
+    service_->listen(std::move(acceptor), std::move(listener));
     for (std::size_t i = 0; i < service_->threads(); ++i) {
       threads_.emplace_back([this, i] { service_->run(i); });
     }
@@ -188,8 +189,10 @@ TEST_F(HttpServiceTest, WhoHasNoTokenIsAnsweredWhatIsOpenAlone) {
   const std::string token(32, 't');
   data::test::write(path, data::test::bytes_of(token));
   std::filesystem::permissions(path, std::filesystem::perms(0600));
-  serve({.tokens = std::make_shared<AccessTokens>(path, [](std::string_view) {}),
-         .is_open = [](std::string_view asked) { return asked == "/health"; }});
+  AccessTokens tokens(path, [](std::string_view) {});
+  serve({}, {.refuse = [&tokens](const HttpServerRequest& request) {
+          return request.path == "/health" ? std::nullopt : refuse_without_token(&tokens, request);
+        }});
   RawClient client = connect();
   client.write("GET /now HTTP/1.1\r\nHost: x\r\n\r\n");
   const std::string refused = client.read("TOKEN\"}\n");
@@ -252,8 +255,9 @@ TEST_F(HttpServiceTest, AConnectionIsHandedOverWithAllThatHasCome) {
 }
 
 TEST_F(HttpServiceTest, WhoMayNotAskIsNotToldToGoOn) {
-  serve({.refuse = [](const HttpServerRequest& request) { return refuse_other_pages(request, {}); },
-         .is_quick = &is_health});
+  serve({.is_quick = &is_health}, {.refuse = [](const HttpServerRequest& request) {
+          return refuse_other_pages(request, {});
+        }});
   RawClient waits = connect();
   waits.write(
       "POST /now HTTP/1.1\r\nHost: a.example\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n");
@@ -284,9 +288,9 @@ TEST_F(HttpServiceTest, ChunksFollowEachOtherOnAConnection) {
 
 TEST_F(HttpServiceTest, PagesOfOtherSitesAreRefused) {
   const ServiceNames names{{"models.example.org"}};
-  serve({.is_open = &is_health, .refuse = [&names](const HttpServerRequest& request) {
-           return refuse_other_pages(request, names);
-         }});
+  serve({}, {.refuse = [&names](const HttpServerRequest& request) {
+          return is_health(request.path) ? std::nullopt : refuse_other_pages(request, names);
+        }});
   const auto status = [this](const std::string& head) {
     return connect().write(head + "Connection: close\r\n\r\n").read().substr(9, 3);
   };
@@ -324,7 +328,7 @@ TEST_F(HttpServiceTest, WhoIsSlowIsTold) {
 }
 
 TEST_F(HttpServiceTest, WhoIsOneTooManyIsTold) {
-  serve({.max_connections = 3});
+  serve({}, {.max_connections = 3});
   std::deque<RawClient> clients;
   for (int i = 0; i < 3; ++i) {
     clients.push_back(connect());

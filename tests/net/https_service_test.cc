@@ -75,15 +75,17 @@ class HttpsServiceTest : public test::WithIdentities {
     if (service_) service_->stop();
     for (std::thread& each : threads_) each.join();
   }
-  void serve(HttpServiceOptions options = {}, const std::string& kind = "p256") {
+  void serve(HttpServiceOptions options = {}, const std::string& kind = "p256",
+             std::size_t max_connections = 4096) {
     options.threads = 2;
-    options.identity = identity(kind + "/server.pem", kind + "/server.key");
+    service_ = std::make_unique<HttpService>(options, [this](std::size_t /*thread*/) {
+      return std::make_unique<Paths>(is_written_, most_in_a_turn_);
+    });
     auto acceptor = listen_on(context_, 0, ListenScope::kLoopback);
     port_ = acceptor.local_endpoint().port();
-    service_ =
-        std::make_unique<HttpService>(std::move(acceptor), options, [this](std::size_t /*thread*/) {
-          return std::make_unique<Paths>(is_written_, most_in_a_turn_);
-        });
+    service_->listen(std::move(acceptor),
+                     {.max_connections = max_connections,
+                      .identity = identity(kind + "/server.pem", kind + "/server.key")});
     for (std::size_t i = 0; i < 2; ++i) {
       threads_.emplace_back([this, i] { service_->run(i); });
     }
@@ -222,9 +224,8 @@ TEST_F(HttpsServiceTest, WhoShakesNoHandsHasNotForEver) {
 // Surplus clients must be informed over TLS, which takes time and must be limited.
 TEST_F(HttpsServiceTest, WhoIsOneTooManyAndShakesHandsSlowlyHasNotForEver) {
   HttpServiceOptions options;
-  options.max_connections = 1;
   options.write_timeout = milliseconds(50);
-  serve(options);
+  serve(options, "p256", 1);
   TlsClient first(port_, at("p256/ca.pem"));
   ASSERT_TRUE(first.is_connected());
   RawClient trickles(port_);

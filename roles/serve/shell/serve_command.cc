@@ -9,11 +9,13 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include "math/kernels.h"
+#include "net/http/access_tokens.h"
 #include "net/http/known_hosts.h"
 #include "net/transport/listening.h"
 #include "net/wire/address.h"
@@ -69,6 +71,15 @@ std::unique_ptr<ModelSource> source_of(const ServeOptions& options, ModelRegistr
     return std::make_unique<FollowedRun>(*options.follow, options.keep_versions, registry, stop);
   }
   return std::make_unique<DirectoryModels>(options.directory, options.keep_versions, registry);
+}
+
+// Health checks have neither tokens nor the service's names.
+std::optional<net::HttpReply> refusal_of(const net::HttpServerRequest& request,
+                                         const net::ServiceNames& names,
+                                         net::AccessTokens* tokens) {
+  if (is_health_path(request.path)) return std::nullopt;
+  std::optional<net::HttpReply> refusal = net::refuse_other_pages(request, names);
+  return refusal ? refusal : net::refuse_without_token(tokens, request);
 }
 
 // Looks for models until a signal comes. An error of a look is logged once, and the look repeated.
@@ -179,19 +190,17 @@ int run_serve(const ServeOptions& given) {
       .host = options.host == net::kEveryAddress ? "127.0.0.1" : options.host,
       .port = acceptor.local_endpoint().port()};
   net::HttpService service(
-      std::move(acceptor),
       {.threads = options.threads,
        .max_body_bytes = options.limits.max_body_bytes,
-       .max_connections = options.max_connections,
-       .identity = std::move(identity),
-       .tokens = std::move(tokens),
-       .is_open = &is_health_path,
-       .refuse =
-           [names = net::ServiceNames{options.host_names}](const net::HttpServerRequest& request) {
-             return net::refuse_other_pages(request, names);
-           },
        .is_quick = &is_quick_path},
       [&parts](std::size_t thread) { return std::make_unique<ServeHandler>(parts, thread); });
+  service.listen(std::move(acceptor),
+                 {.max_connections = options.max_connections,
+                  .identity = std::move(identity),
+                  .refuse = [names = net::ServiceNames{options.host_names},
+                             tokens = std::move(tokens)](const net::HttpServerRequest& request) {
+                    return refusal_of(request, names, tokens.get());
+                  }});
   std::vector<std::thread> threads;
   Finishing finishing(service.threads());
   for (std::size_t i = 0; i < service.threads(); ++i) {
