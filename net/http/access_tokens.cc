@@ -87,18 +87,14 @@ bool AccessTokens::admit(std::string_view authorization) {
   return found;
 }
 
-HttpReply unauthorized_reply() {
+std::optional<HttpReply> refuse_without_token(AccessTokens* tokens,
+                                              const HttpServerRequest& request) {
+  if (tokens == nullptr || tokens->admit(request.authorization)) return std::nullopt;
   HttpReply reply =
       error_reply(http_status::kUnauthorized, "this needs a token: Authorization: Bearer TOKEN");
   reply.fields.emplace_back("WWW-Authenticate", "Bearer realm=\"disttf\"");
   reply.fields.emplace_back("WWW-Authenticate", "Basic realm=\"disttf\", charset=\"UTF-8\"");
   return reply;
-}
-
-std::optional<HttpReply> refuse_without_token(AccessTokens* tokens,
-                                              const HttpServerRequest& request) {
-  const bool may_ask = tokens == nullptr || tokens->admit(request.authorization);
-  return may_ask ? std::nullopt : std::optional(unauthorized_reply());
 }
 
 }  // namespace disttf::net

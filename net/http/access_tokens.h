@@ -49,10 +49,8 @@ class AccessTokens {
   std::chrono::steady_clock::time_point looked_;  // guarded by mutex_
 };
 
-// A reply with status 401 and the accepted schemes.
-[[nodiscard]] HttpReply unauthorized_reply();
-// Returns that reply, or nullopt if the request has one of the tokens, or needs none (`tokens` is
-// null).
+// Returns a reply with status 401 and the accepted schemes, or nullopt if the request has one of
+// the tokens, or needs none (`tokens` is null).
 [[nodiscard]] std::optional<HttpReply> refuse_without_token(AccessTokens* tokens,
                                                             const HttpServerRequest& request);
 

@@ -37,12 +37,6 @@ std::optional<std::string_view> token_in(std::string_view query) {
 
 }  // namespace
 
-bool is_bearer(std::string_view authorization, std::string_view token) noexcept {
-  constexpr std::string_view kBearer = "Bearer ";
-  return authorization.starts_with(kBearer) &&
-         is_same_secret(authorization.substr(kBearer.size()), token);
-}
-
 BrowserGuard::BrowserGuard(BrowserAccess access) : access_(std::move(access)) {}
 
 void BrowserGuard::add_link(std::string token) {

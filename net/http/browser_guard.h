@@ -72,7 +72,4 @@ class BrowserGuard {
   std::deque<std::string> links_;  // unused tokens
 };
 
-// Whether the field is "Bearer " followed by the token.
-[[nodiscard]] bool is_bearer(std::string_view authorization, std::string_view token) noexcept;
-
 }  // namespace disttf::net

@@ -1,16 +1,15 @@
 // Lines that are sent to one reader as they are written. The writer never waits. Lines for a slow
 // reader are kept up to a limit; beyond it they are dropped and counted, or the stream ends.
 //
-// Everything runs on the one thread that runs the io_context.
+// Belongs to the thread of its reader's connection.
 #pragma once
 
-#include <asio/awaitable.hpp>
-#include <asio/io_context.hpp>
-#include <asio/steady_timer.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace disttf::net {
 
@@ -23,17 +22,20 @@ class HttpLineStream {
     kGiveUp,    // for numbered events: the stream ends, and the reader may reconnect
   };
 
-  explicit HttpLineStream(asio::io_context& context, WhenFull when_full = WhenFull::kLeaveOut);
+  explicit HttpLineStream(WhenFull when_full = WhenFull::kLeaveOut) : when_full_(when_full) {}
 
   void append(std::string_view line);  // without a line end
   void end();                          // no more lines; pending ones are still sent
 
-  // Waits for lines and moves them to `text`. False: there will be no more.
-  asio::awaitable<bool> take(std::string& text);
+  // The lines since the last call. Empty: there are none yet, or, after the end, no more.
+  [[nodiscard]] std::string take();
+  [[nodiscard]] bool has_ended() const noexcept { return ended_; }
+  // For the connection: `changed` is called by append() and end(). Empty: nothing is.
+  void notify(std::function<void()> changed) { changed_ = std::move(changed); }
 
  private:
-  asio::steady_timer wake_;
   WhenFull when_full_;
+  std::function<void()> changed_;
   std::string pending_;
   std::size_t left_out_ = 0;  // lines
   bool ended_ = false;

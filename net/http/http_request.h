@@ -43,10 +43,8 @@ struct HttpServerRequest {
   std::string expect = {};
   std::string json_bytes = {};  // Inference-Header-Content-Length: bytes before the tensors
   bool is_http10 = false;       // no chunks in the reply, and no 100 before it
-  // The client may change the run. Set by the server after its access checks.
+  // The client may change the run. Set by the server, whose access check may clear it.
   bool may_change = false;
-  // The client: "192.0.2.1:4711", or "uid 1000, pid 4711" on this machine. Set by the server.
-  std::string peer = {};
 };
 
 class HttpRequestParser {
@@ -78,6 +76,7 @@ class HttpRequestParser {
   // As may_stay_open(), for a server that also answers the bytes that follow.
   [[nodiscard]] bool may_be_followed() const noexcept { return may_stay_open_; }
   [[nodiscard]] const HttpServerRequest& request() const noexcept { return request_; }
+  [[nodiscard]] HttpServerRequest& request() noexcept { return request_; }
 
  private:
   // http_parser's callbacks; it passes itself, with this object in its `data`.

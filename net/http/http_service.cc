@@ -32,6 +32,12 @@ std::size_t HttpService::threads() const noexcept { return shared_->loops.size()
 
 void HttpService::run(std::size_t thread) { shared_->loops[thread]->run(); }
 
+int HttpService::descriptor() const noexcept { return shared_->loops.front()->descriptor(); }
+
+std::optional<std::chrono::milliseconds> HttpService::turn() {
+  return shared_->loops.front()->turn(std::chrono::milliseconds(0));
+}
+
 void HttpService::drain() noexcept {
   // A compare-and-swap, so that a late drain() does not undo stop().
   Shared::Stage expected = Shared::Stage::kServing;

@@ -1,15 +1,19 @@
-// An HTTP/1.1 server for services: many connections, one request after the other on each, bodies of
-// megabytes, deferred answers. (net/http/http_server.h is the server for pages and commands.)
+// An HTTP/1.1 server: many connections, bodies of megabytes, deferred answers, streams of lines, at
+// TCP and Unix sockets. (net/http/http_responder.h answers by a function on an io_context's
+// thread.)
 //
 // Several threads, each with its own epoll set, connections and handler, and no shared state: one
 // thread reads, answers and writes a request. The first thread accepts and passes a new connection
 // to the thread with the fewest. With `is_quick` an additional thread accepts, reads the first head
 // of each connection, answers it if it is quick, and otherwise passes the connection on, so
 // liveness can be checked while all others compute. A connection that waits for an answer is not
-// read, so a pipelined request waits in the socket. With an identity everything is https; the
+// read, so a pipelined request waits in the socket. With an identity a listener is https; the
 // handshake counts as the beginning of the first request and shares its timeout. Clients that are
-// slow, half-open, too large or too many cost bounded time and memory.
+// slow, half-open, too large or too many cost bounded time and memory; where they can still read
+// it, they get a JSON object {"error": "..."}.
 #pragma once
+
+#include <sys/types.h>
 
 #include <chrono>
 #include <cstddef>
@@ -42,13 +46,36 @@ struct HttpServiceOptions {
   std::function<bool(std::string_view path)> is_quick = nullptr;
 };
 
+// The process at the other end of a Unix socket, as the kernel recorded it at connect()
+// (SO_PEERCRED).
+struct LocalPeer {
+  uid_t uid = 0;
+  pid_t pid = 0;  // 0: in no PID namespace that this process sees
+};
+
+// Which requests a connection carries.
+enum class HttpUse : std::uint8_t {
+  kService,  // one after the other, also before the answers to earlier ones
+  // One after the other. Every reply has the security fields of BrowserGuard::seal(). At the limit
+  // of connections the one that has waited for longest for a request is closed, so that idle ones
+  // do not block others: a browser opens another one when it needs it.
+  kBrowser,
+  kCommand,  // one
+};
+
 // An address of the service, and who may use it.
 struct HttpListenerOptions {
+  HttpUse use = HttpUse::kService;
   std::size_t max_connections = 4096;
   std::shared_ptr<TlsIdentity> identity = nullptr;  // for https; null: http
   // Returns the reply to a request that is refused; nullopt: the handler gets the request. Called
-  // once for each request, before its body is stored. null: none is refused.
-  std::function<std::optional<HttpReply>(const HttpServerRequest& request)> refuse = nullptr;
+  // once for each request, before its body is stored. It may clear `may_change`. null: none is
+  // refused.
+  std::function<std::optional<HttpReply>(HttpServerRequest& request)> refuse = nullptr;
+  // Called once for each connection to a Unix socket, when it is accepted. If it returns a
+  // sentence, every request on that connection is answered with 403 and the sentence. null: all are
+  // served.
+  std::function<std::optional<std::string>(const LocalPeer& peer)> refuses_peer = nullptr;
 };
 
 // A complete request and the destination of its answer. Belongs to one thread.
@@ -73,7 +100,10 @@ class HttpExchange {
   [[nodiscard]] virtual std::chrono::steady_clock::time_point begun() const noexcept = 0;
   // The client's address: "192.0.2.1".
   [[nodiscard]] virtual std::string peer() const = 0;
-  // Call once for each ask(); the request is invalid afterwards. REQUIRES: no lines in the reply.
+  // The same with the port, "192.0.2.1:4711", or "uid 1000, pid 4711" on this machine.
+  [[nodiscard]] virtual std::string client() const = 0;
+  // Call once for each ask(); the request is invalid afterwards. The reply's lines, if any, belong
+  // to the thread of the exchange.
   virtual void answer(const HttpReply& reply) = 0;
 
   std::unique_ptr<Attachment> attachment;
@@ -109,7 +139,8 @@ class HttpService {
   HttpService(const HttpService&) = delete;
   HttpService& operator=(const HttpService&) = delete;
 
-  // Takes over the acceptor's socket. Call before run(). Throws std::system_error.
+  // Takes over the acceptor's socket. Call before run(), or on the thread that calls turn(). Throws
+  // std::system_error.
   template <class Acceptor>
   void listen(Acceptor acceptor, HttpListenerOptions options) {
     listen(Descriptor(acceptor.release()), std::move(options));
@@ -118,6 +149,11 @@ class HttpService {
   [[nodiscard]] std::size_t threads() const noexcept;
   // The body of a thread, until stop(); call once for each. Throws std::system_error.
   void run(std::size_t thread);
+  // For a service of one thread, instead of run(): handles what is there without waiting. Call when
+  // descriptor() is readable, and after the returned time at the latest (max(): not for the time
+  // alone). nullopt: stop() was called, and all connections are closed. Throws likewise.
+  [[nodiscard]] int descriptor() const noexcept;
+  [[nodiscard]] std::optional<std::chrono::milliseconds> turn();
 
   // Callable from any thread. drain(): every further reply is the last of its connection; new
   // connections are still served. stop(): stops accepting, answers what is under way, and closes.

@@ -29,60 +29,61 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
 
-std::string HttpService::Connection::peer() const {
-  asio::ip::address host = peer_.address();
-  if (host.is_v6()) {
-    asio::ip::address_v6 v6 = host.to_v6();
-    v6.scope_id(0);
-    // A socket for both versions reports an IPv4 client as ::ffff:a.b.c.d.
-    host = v6.is_v4_mapped() ? asio::ip::address(asio::ip::make_address_v4(asio::ip::v4_mapped, v6))
-                             : asio::ip::address(v6);
-  }
-  return host.to_string();
-}
-
 void HttpService::Connection::answer(const HttpReply& reply) { loop->answer(*this, reply); }
 
 void HttpService::Loop::run() {
-  std::array<epoll_event, 256> events{};
-  bool is_busy = false;
-  // A turn: events, postponed input, handing over, the handler's work, expired connections.
-  while (true) {
-    // Never sleeps while the handler has work or input is postponed.
-    const bool waits = !is_busy && resumed_.empty();
-    const int timeout_ms = waits ? static_cast<int>(kSweepInterval.count()) : 0;
-    const int count = ::epoll_wait(epoll_.number(), events.data(), events.size(), timeout_ms);
-    if (count < 0 && errno != EINTR) {
-      throw std::system_error(errno, std::system_category(), "epoll");
-    }
-    // One clock reading for the whole turn, which is short beside every time limit here.
-    now_ = ServiceClock::now();
-    for (const epoll_event& event :
-         std::span(events).first(static_cast<std::size_t>(std::max(count, 0)))) {
-      on_event(event);
-    }
-    // One share per connection and turn, so that a client with much input does not delay the
-    // others.
-    for (Connection* const connection : std::exchange(resumed_, {})) {
-      // Cleared first: take() may resume the connection again, into the list of the next turn.
-      connection->is_resumed = false;
-      const std::string bytes = std::exchange(connection->rest, {});
-      if (!connection->is_over) take(*connection, bytes);
-      if (connection->tls) receive_tls(*connection);
-    }
-    hand_over();
-    is_busy = handler_->work();
-    if (now_ >= swept_ + kSweepInterval) sweep();
-    // A relaxed load is enough: stop() wakes every loop after it has stored the stage, and a turn
-    // that misses it is followed by another one.
-    if (shared_.stage.load(std::memory_order_relaxed) == Shared::Stage::kStopping) {
-      stop_once();
-      // Before the check below, which counts connections.
-      bury();
-      if (is_done_stopping()) return;
-    }
-    bury();
+  std::optional<milliseconds> patience = kSweepInterval;
+  while (patience) patience = turn(std::min(*patience, kSweepInterval));
+}
+
+// A turn: events, postponed input, handing over, the handler's work, expired connections.
+std::optional<milliseconds> HttpService::Loop::turn(milliseconds patience) {
+  const int count = ::epoll_wait(epoll_.number(), events_.data(), static_cast<int>(events_.size()),
+                                 static_cast<int>(patience.count()));
+  if (count < 0 && errno != EINTR) {
+    throw std::system_error(errno, std::system_category(), "epoll");
   }
+  // One clock reading for the whole turn, which is short beside every time limit here.
+  now_ = ServiceClock::now();
+  for (const epoll_event& event :
+       std::span(events_).first(static_cast<std::size_t>(std::max(count, 0)))) {
+    on_event(event);
+  }
+  // After the events, which may be the ends of connections that count.
+  for (Listener& listener : shared_.listeners) {
+    if (accepts() && std::exchange(listener.has_clients, false)) accept(listener);
+  }
+  // One share per connection and turn, so that a client with much input does not delay the others.
+  for (Connection* const connection : std::exchange(resumed_, {})) {
+    // Cleared first: it may be resumed again, into the list of the next turn.
+    connection->is_resumed = false;
+    attempt(*connection, [this, connection] { go_on_with(*connection); });
+  }
+  hand_over();
+  const bool is_busy = handler_->work();
+  if (now_ >= swept_ + kSweepInterval) sweep();
+  // A relaxed load is enough: stop() wakes every loop after it has stored the stage, and a turn
+  // that misses it is followed by another one.
+  if (shared_.stage.load(std::memory_order_relaxed) == Shared::Stage::kStopping) {
+    stop_once();
+    // Before the check below, which counts connections.
+    bury();
+    if (is_done_stopping()) {
+      connections_.clear();
+      return std::nullopt;
+    }
+  }
+  bury();
+  return is_busy ? milliseconds(0) : time_to_next();
+}
+
+milliseconds HttpService::Loop::time_to_next() const {
+  if (!resumed_.empty()) return milliseconds(0);
+  if (stop_at_ != ServiceClock::time_point::max()) {
+    return std::clamp(std::chrono::ceil<milliseconds>(stop_at_ - now_), milliseconds(0),
+                      kSweepInterval);
+  }
+  return connections_.empty() && !accept_pauses_ ? milliseconds::max() : kSweepInterval;
 }
 
 void HttpService::Loop::on_event(const epoll_event& event) {
@@ -94,33 +95,46 @@ void HttpService::Loop::on_event(const epoll_event& event) {
   }
   for (Listener& listener : shared_.listeners) {
     if (event.data.ptr == &listener) {
-      accept(listener);
+      listener.has_clients = true;
       return;
     }
   }
   Connection& connection = *static_cast<Connection*>(event.data.ptr);
   // The connection ended earlier in this turn; the kernel had already reported the event.
   if (connection.is_over) return;
-  // Output comes first: a client that does not read its replies gets no further requests served.
-  if (!connection.out.empty()) {
+  attempt(connection, [this, &connection] {
+    // Output comes first: a client that does not read its replies gets no further requests served.
+    if (!connection.out.empty()) {
+      send(connection);
+    } else if (connection.tls && !connection.is_lingering) {
+      receive_tls(connection);
+    } else if (!connection.is_asked && connection.rest.empty()) {  // the rest is handled first
+      receive(connection);
+    }
+  });
+}
+
+void HttpService::Loop::go_on_with(Connection& connection) {
+  const std::string bytes = std::exchange(connection.rest, {});
+  if (!connection.is_over) take(connection, bytes);
+  if (!connection.is_over && connection.lines && connection.out.empty()) {
+    connection.deadline = now_ + options_.write_timeout;
     send(connection);
-  } else if (connection.tls && !connection.is_lingering) {
-    receive_tls(connection);
-  } else if (!connection.is_asked && connection.rest.empty()) {  // the rest is handled first
-    receive(connection);
   }
+  if (connection.tls) receive_tls(connection);
 }
 
 void HttpService::Loop::accept(Listener& listener) {
-  constexpr int kMostAtOnce = 64;
+  // The set is level-triggered: clients that still wait are reported in the next turn. With a small
+  // limit clients that have gone must not count against those that come after them.
+  const int most_at_once = listener.options.use == HttpUse::kService ? 64 : 1;
   const std::size_t most = listener.options.max_connections;
-  for (int i = 0; i < kMostAtOnce && listener.socket.is_open(); ++i) {
+  for (int i = 0; i < most_at_once && listener.socket.is_open(); ++i) {
     asio::ip::tcp::endpoint peer;
     auto size = static_cast<socklen_t>(peer.capacity());
     Descriptor socket(
         ::accept4(listener.socket.number(), peer.data(), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket.is_open()) {
-      // The set is level-triggered: clients that still wait are reported in the next turn.
       if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
       // No descriptors or no memory: retried by the next sweep, so that the thread does not spin.
       watch(listener.socket.number(), 0, &listener, EPOLL_CTL_MOD);
@@ -134,7 +148,8 @@ void HttpService::Loop::accept(Listener& listener) {
     auto connection =
         std::make_unique<Connection>(listener, std::move(socket), peer, options_.max_body_bytes);
     ++listener.connections;
-    Loop& to = is_front() || open >= most ? *this : least_busy();
+    const bool is_one_too_many = open >= most && !make_room(listener);
+    Loop& to = is_front() || is_one_too_many ? *this : least_busy();
     ++to.count_;
     if (&to != this) {
       to.pass(std::move(connection));
@@ -142,8 +157,22 @@ void HttpService::Loop::accept(Listener& listener) {
     }
     Connection& added = *connection;
     adopt(std::move(connection));
-    if (open >= most && !added.is_over) refuse(added, http_status::kUnavailable);
+    if (is_one_too_many && !added.is_over) refuse(added, http_status::kUnavailable);
   }
+}
+
+// Closes the browser's connection that has waited for longest.
+bool HttpService::Loop::make_room(const Listener& listener) {
+  if (listener.options.use != HttpUse::kBrowser) return false;
+  Connection* longest = nullptr;
+  for (const std::unique_ptr<Connection>& each : connections_) {
+    if (&each->listener == &listener && each->is_reading() &&
+        (longest == nullptr || each->waits_since < longest->waits_since)) {
+      longest = each.get();
+    }
+  }
+  if (longest != nullptr) end(*longest);
+  return longest != nullptr;
 }
 
 HttpService::Loop& HttpService::Loop::least_busy() const {
@@ -168,24 +197,29 @@ void HttpService::Loop::take_inbox() {
 void HttpService::Loop::hand_over() {
   for (Connection* const each : std::exchange(moving_, {})) {
     if (each->is_over) continue;
-    hold(*each, 0);
-    std::erase(resumed_, each);
-    each->is_resumed = false;
     each->is_moving = false;
-    const std::size_t position = each->position;
-    std::swap(connections_[position], connections_.back());
-    connections_[position]->position = position;
-    std::unique_ptr<Connection> moved = std::move(connections_.back());
-    // Erases by swapping with the last connection, which keeps removal constant in time.
-    connections_.pop_back();
+    std::unique_ptr<Connection> moved = remove(*each);
     // Removed before the other loop can add it: only one of the sets may report its events.
     ::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, moved->socket(), nullptr);
     Loop& to = least_busy();
-    --count_;
     ++to.count_;
     // From here on only the other loop may use the connection.
     to.pass(std::move(moved));
   }
+}
+
+// Takes constant time, by a swap with the last connection.
+std::unique_ptr<HttpService::Connection> HttpService::Loop::remove(Connection& connection) {
+  hold(connection, 0);
+  std::erase(resumed_, &connection);
+  connection.is_resumed = false;
+  std::unique_ptr<Connection>& place = connections_[connection.position];
+  connections_.back()->position = connection.position;
+  std::swap(place, connections_.back());
+  std::unique_ptr<Connection> removed = std::move(connections_.back());
+  connections_.pop_back();
+  --count_;
+  return removed;
 }
 
 // Takes over a connection that was just accepted, or that the front thread has begun to read.
@@ -195,6 +229,7 @@ void HttpService::Loop::adopt(std::unique_ptr<Connection> passed) {
   connection.loop = this;
   connection.position = connections_.size();
   connections_.push_back(std::move(passed));
+  over_.reserve(connections_.capacity());  // so that end() needs no memory
   connection.watched = EPOLLIN;
   if (!watch(connection.socket(), EPOLLIN, &connection, EPOLL_CTL_ADD)) {
     end(connection);
@@ -209,6 +244,7 @@ void HttpService::Loop::begin(Connection& connection) {
   const int on = 1;
   // Replies are written in one piece, so waiting to fill a segment would only add delay.
   ::setsockopt(connection.socket(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  connection.waits_since = now_;
   connection.deadline = now_ + options_.request_timeout;
   TlsIdentity* const identity = connection.listener.options.identity.get();
   if (identity == nullptr) return;
@@ -243,10 +279,15 @@ void HttpService::Loop::receive(Connection& connection) {
   // While lingering, too: the end of the client's input ends the connection before the time is
   // over.
   if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
-    end(connection);
+    on_reader_end(connection);
   } else if (size > 0 && !connection.is_lingering) {
     take(connection, std::string_view(buffer_.data(), static_cast<std::size_t>(size)));
   }
+}
+
+// The end of the reader's input is that of its stream.
+void HttpService::Loop::on_reader_end(Connection& connection) {
+  connection.lines ? connection.lines->end() : end(connection);
 }
 
 // epoll does not report bytes that TLS has taken from the socket. So this reads on until there is a
@@ -256,10 +297,12 @@ void HttpService::Loop::receive_tls(Connection& connection) {
     return !connection.is_over && !connection.is_lingering && !connection.is_asked &&
            !connection.is_moving && connection.out.empty() && connection.rest.empty();
   };
+  // Where the thread has other work, a connection has one read in each turn.
+  const std::size_t share = connection.use() == HttpUse::kService ? kReceiveBytes : 1;
   std::size_t total = 0;
   while (reads()) {
-    if (total >= kReceiveBytes) {
-      resume(connection);
+    if (total >= share) {
+      if (connection.tls->has_bytes()) resume(connection);
       return;
     }
     std::error_code error;
@@ -275,13 +318,15 @@ void HttpService::Loop::receive_tls(Connection& connection) {
       connection.tls.reset();  // such a client can read no other answer
       refuse(connection, error_reply(http_status::kBadRequest, kHttpsAlone));
     } else {
-      end(connection);
+      on_reader_end(connection);
+      return;
     }
   }
 }
 
 void HttpService::Loop::take(Connection& connection, std::string_view bytes) {
-  while (!bytes.empty() && !connection.is_over && !connection.is_lingering) {
+  // The reader of a stream may only end it.
+  while (!bytes.empty() && !connection.is_over && !connection.is_lingering && !connection.lines) {
     // Requests are answered in order: input behind an unanswered request is stored until its reply
     // is sent.
     if (connection.is_asked || connection.is_moving || !connection.out.empty()) {
@@ -335,9 +380,12 @@ bool HttpService::Loop::feed(Connection& connection, std::string_view& bytes) {
 
 // Once for each request.
 std::optional<HttpReply> HttpService::Loop::refusal_of(Connection& connection) {
+  if (std::exchange(connection.is_checked, true)) return std::nullopt;
+  if (connection.refusal) return error_reply(http_status::kForbidden, *connection.refusal);
+  HttpServerRequest& request = connection.parser.request();
+  request.may_change = true;  // a client that may make requests here may change the run
   const auto& refuse = connection.listener.options.refuse;
-  if (std::exchange(connection.is_checked, true) || !refuse) return std::nullopt;
-  return refuse(connection.request());
+  return refuse ? refuse(request) : std::nullopt;
 }
 
 void HttpService::Loop::ask(Connection& connection) {
@@ -362,21 +410,37 @@ void HttpService::Loop::ask(Connection& connection) {
   }
 }
 
-void HttpService::Loop::answer(Connection& connection, const HttpReply& reply) {
+// Whether the client may make another request after the present one.
+bool HttpService::Loop::may_follow(const Connection& connection) const {
   // During the stop every reply announces the end of its connection.
-  const bool stays_open = connection.parser.may_be_followed() &&
-                          shared_.stage.load(std::memory_order_relaxed) == Shared::Stage::kServing;
-  connection.out = head_text(reply, stays_open);
-  // The head keeps the body's length for HEAD, as RFC 9110 (9.3.2) asks.
-  if (connection.parser.request().method != "HEAD") connection.out += reply.body;
+  if (shared_.stage.load(std::memory_order_relaxed) != Shared::Stage::kServing) return false;
+  return connection.use() == HttpUse::kService
+             ? connection.parser.may_be_followed()
+             : connection.use() == HttpUse::kBrowser && connection.parser.may_stay_open();
+}
+
+void HttpService::Loop::put(Connection& connection, const HttpReply& reply, bool stays_open) {
+  connection.put(reply, stays_open);
+  connection.deadline = now_ + options_.write_timeout;
   handler_->answered(connection, reply.status, connection.out.size());
+}
+
+void HttpService::Loop::answer(Connection& connection, const HttpReply& reply) {
+  // A stream ends with its connection, which tells clients without chunks.
+  put(connection, reply, may_follow(connection) && !reply.lines);
+  if (reply.lines && connection.request().method != "HEAD") {
+    // Sent in the next turn, so that lines that come together are sent together.
+    connection.follow(reply.lines, [this, &connection] {
+      if (connection.is_resumed) return;
+      resume(connection);
+      wake();
+    });
+  }
   connection.is_checked = false;
   connection.is_asked = false;
-  connection.is_last = !stays_open;
   connection.has_continued = false;
   // Last, because the lines above still read the request that is dropped here.
   connection.parser.reset();
-  connection.deadline = now_ + options_.write_timeout;
   send(connection);
 }
 
@@ -385,26 +449,10 @@ void HttpService::Loop::refuse(Connection& connection, int status) {
 }
 
 void HttpService::Loop::refuse(Connection& connection, const HttpReply& reply) {
-  connection.out = head_text(reply, /*stays_open=*/false) + reply.body;
   connection.asked_at = {};
-  handler_->answered(connection, reply.status, connection.out.size());
+  put(connection, reply, /*stays_open=*/false);
   hold(connection, 0);
-  connection.is_last = true;
-  connection.deadline = now_ + options_.write_timeout;
   send(connection);
-}
-
-std::size_t HttpService::Loop::send_some(Connection& connection, std::string_view bytes,
-                                         std::error_code& error) {
-  if (connection.tls) return connection.tls->write_some(bytes, error);
-  const ssize_t size = ::send(connection.socket(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  if (size >= 0) return static_cast<std::size_t>(size);
-  if (errno == EAGAIN) {
-    error = asio::error::would_block;
-  } else if (errno != EINTR) {
-    error = {errno, std::system_category()};
-  }
-  return 0;
 }
 
 void HttpService::Loop::wait_for(Connection& connection, std::uint32_t events) {
@@ -414,16 +462,18 @@ void HttpService::Loop::wait_for(Connection& connection, std::uint32_t events) {
 }
 
 void HttpService::Loop::send(Connection& connection) {
-  const std::size_t sent_before = connection.out_sent;
-  while (connection.out_sent < connection.out.size()) {
+  bool has_progress = false;
+  while (connection.out_sent < connection.out.size() || connection.next_lines()) {
     std::error_code error;
-    connection.out_sent +=
-        send_some(connection, std::string_view(connection.out).substr(connection.out_sent), error);
+    const std::size_t size =
+        connection.send_some(std::string_view(connection.out).substr(connection.out_sent), error);
+    connection.out_sent += size;
+    has_progress = has_progress || size > 0;
     if (error == asio::error::would_block) {
       // Waits only for room in the socket until the reply is sent. (TLS may need to read first.)
       const bool wants_to_receive = connection.tls && connection.tls->waits_for() == POLLIN;
       // The time limit is extended only by progress.
-      if (connection.out_sent > sent_before) connection.deadline = now_ + options_.write_timeout;
+      if (has_progress) connection.deadline = now_ + options_.write_timeout;
       wait_for(connection, wants_to_receive ? EPOLLIN : EPOLLOUT);
       return;
     }
@@ -442,6 +492,7 @@ void HttpService::Loop::after_sending(Connection& connection) {
   connection.out.clear();
   connection.out_sent = 0;
   wait_for(connection, EPOLLIN);
+  if (connection.lines) return;  // more will come
   if (!connection.rest.empty() || (connection.tls && connection.tls->has_bytes())) {
     resume(connection);
   }
@@ -452,7 +503,10 @@ void HttpService::Loop::after_sending(Connection& connection) {
     ::shutdown(connection.socket(), SHUT_WR);
     connection.is_lingering = true;
     connection.deadline = now_ + kServiceLinger;
+    // The input of a stream's reader has been read all along.
+    if (connection.is_stream) end(connection);
   } else if (!connection.parser.begun()) {
+    connection.waits_since = now_;
     connection.deadline = now_ + options_.idle_timeout;
   }
 }
@@ -466,15 +520,7 @@ void HttpService::Loop::end(Connection& connection) {
 // Deletes connections only between turns, because events and lists of the turn may still refer to
 // them.
 void HttpService::Loop::bury() {
-  for (Connection* const each : over_) {
-    hold(*each, 0);
-    std::erase(resumed_, each);
-    const std::size_t position = each->position;
-    std::swap(connections_[position], connections_.back());
-    connections_[position]->position = position;
-    connections_.pop_back();
-    --count_;
-  }
+  for (Connection* const each : over_) remove(*each);
   over_.clear();
 }
 
@@ -486,11 +532,13 @@ void HttpService::Loop::sweep() {
     }
   }
   for (const std::unique_ptr<Connection>& each : connections_) {
-    // A request that the handler is working on has no time limit here; the handler has its own.
-    if (each->is_asked || now_ < each->deadline) continue;
+    // A request that the handler is working on has no time limit here; the handler has its own. Nor
+    // has the time between two lines.
+    const bool awaits_lines = each->lines && each->out.empty();
+    if (each->is_asked || awaits_lines || now_ < each->deadline) continue;
     // An incomplete request gets 408; an idle or stuck connection is closed without a reply.
-    if (each->parser.begun() && each->out.empty() && !each->is_lingering) {
-      refuse(*each, http_status::kRequestTimeout);
+    if (each->is_reading() && (each->parser.begun() || each->gets_timeout_reply())) {
+      attempt(*each, [this, &each] { refuse(*each, http_status::kRequestTimeout); });
     } else {
       end(*each);
     }
@@ -521,6 +569,7 @@ void HttpService::Loop::stop_once() {
     take_inbox();
   }
   for (const std::unique_ptr<Connection>& each : connections_) {
+    if (each->lines && !each->lines->has_ended()) each->lines->end();
     // A connection that is reading or answering gets stop_grace to finish.
     if (each->is_idle()) end(*each);
   }

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <asio/ip/tcp.hpp>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -16,6 +15,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,11 +23,9 @@
 #include <utility>
 #include <vector>
 
-#include "net/http/http_service.h"
+#include "net/http/http_service_connection.h"
 
 namespace disttf::net {
-
-using ServiceClock = std::chrono::steady_clock;
 
 // Read size per poll of a socket. A request with an image has 3 KB.
 inline constexpr std::size_t kReceiveBytes = std::size_t{64} << 10U;
@@ -37,61 +35,6 @@ inline Descriptor opened(int number) {
   if (number < 0) throw std::system_error(errno, std::system_category(), "no descriptor");
   return Descriptor(number);
 }
-
-struct HttpService::Listener {
-  Listener(Descriptor listening, HttpListenerOptions given)
-      : socket(std::move(listening)), options(std::move(given)) {}
-
-  Descriptor socket;                  // closed by stop()
-  const HttpListenerOptions options;  // used by all loops
-  std::atomic<std::size_t> connections{0};
-};
-
-// Belongs to one loop. It marks itself as over, and the loop removes it.
-class HttpService::Connection final : public HttpExchange {
- public:
-  Connection(Listener& accepted_by, Descriptor socket, const asio::ip::tcp::endpoint& peer,
-             std::size_t max_body_bytes)
-      : parser(max_body_bytes), listener(accepted_by), socket_(std::move(socket)), peer_(peer) {}
-
-  [[nodiscard]] const HttpServerRequest& request() const noexcept override {
-    return parser.request();
-  }
-  [[nodiscard]] ServiceClock::time_point begun() const noexcept override { return asked_at; }
-  [[nodiscard]] std::string peer() const override;
-  void answer(const HttpReply& reply) override;
-
-  [[nodiscard]] int socket() const noexcept { return socket_.number(); }
-  // Whether no byte of a request has come and nothing is to be sent.
-  [[nodiscard]] bool is_idle() const noexcept {
-    return !is_asked && out.empty() && !parser.begun();
-  }
-
-  HttpRequestParser parser;
-  Listener& listener;
-  Loop* loop = nullptr;              // the owner
-  std::unique_ptr<TlsAccepted> tls;  // null: http
-  std::string rest;                  // bytes after a request that is not answered yet
-  std::string out;                   // bytes that the peer has not taken
-  std::size_t out_sent = 0;          // of `out`
-  std::size_t held_bytes = 0;        // of the body, as counted by the loop
-  std::size_t position = 0;          // index in the loop's list
-  ServiceClock::time_point asked_at;
-  ServiceClock::time_point deadline;
-  bool is_checked = false;    // the request may be made
-  bool is_asked = false;      // the handler has it
-  bool is_last = false;       // closed after `out` is sent
-  bool is_lingering = false;  // input is only discarded
-  bool is_resumed = false;    // it is in the loop's resumed_
-  bool is_over = false;
-  bool is_moving = false;           // passed to another loop at the end of this turn
-  std::uint32_t watched = EPOLLIN;  // what the loop waits for
-  bool has_continued = false;       // 100 was sent for this request
-
- private:
-  Descriptor socket_;
-  asio::ip::tcp::endpoint peer_;
-};
 
 struct HttpService::Shared {
   enum class Stage : std::uint8_t { kServing, kDraining, kStopping };
@@ -120,8 +63,12 @@ class HttpService::Loop {
     must_watch(wake_.number(), &wake_);
   }
 
+  [[nodiscard]] int descriptor() const noexcept { return epoll_.number(); }
   void listen(Listener& listener) { must_watch(listener.socket.number(), &listener); }
   void run();
+  // Waits for an event for `patience`, and handles what is there. Returns the longest time until
+  // the next turn; nullopt: it was stopped, and there is nothing left.
+  std::optional<std::chrono::milliseconds> turn(std::chrono::milliseconds patience);
   // Callable from any thread.
   void wake() noexcept {
     const std::uint64_t one = 1;
@@ -149,15 +96,26 @@ class HttpService::Loop {
       throw std::system_error(errno, std::system_category(), "epoll");
     }
   }
+  // Without memory for the work only this connection ends.
+  template <class Work>
+  void attempt(Connection& connection, const Work& work) {
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+      end(connection);
+    }
+  }
   void on_event(const epoll_event& event);
+  void go_on_with(Connection& connection);
+  [[nodiscard]] std::chrono::milliseconds time_to_next() const;
   void accept(Listener& listener);
   void take_inbox();
+  bool make_room(const Listener& listener);
   void adopt(std::unique_ptr<Connection> passed);
   void begin(Connection& connection);
   void go_on(Connection& connection);
   void receive(Connection& connection);
   void receive_tls(Connection& connection);
-  std::size_t send_some(Connection& connection, std::string_view bytes, std::error_code& error);
   void wait_for(Connection& connection, std::uint32_t events);
   // Handles the connection in the next turn, even if its socket has no event.
   void resume(Connection& connection) {
@@ -171,8 +129,12 @@ class HttpService::Loop {
   [[nodiscard]] Loop& least_busy() const;
   void let_send(Connection& connection);
   void hand_over();
+  std::unique_ptr<Connection> remove(Connection& connection);
   [[nodiscard]] bool is_done_stopping();
+  void on_reader_end(Connection& connection);
+  [[nodiscard]] bool may_follow(const Connection& connection) const;
   void ask(Connection& connection);
+  void put(Connection& connection, const HttpReply& reply, bool stays_open);
   void refuse(Connection& connection, int status);
   void refuse(Connection& connection, const HttpReply& reply);
   void send(Connection& connection);
@@ -197,9 +159,11 @@ class HttpService::Loop {
   // Used only by the loop's own thread.
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Connection*> over_;
-  std::vector<Connection*> moving_;   // away from this loop
-  std::vector<Connection*> resumed_;  // answered with bytes left over, or have used up their share
+  std::vector<Connection*> moving_;  // away from this loop
+  // Answered with bytes left over, have used up their share, or have more lines.
+  std::vector<Connection*> resumed_;
   std::string buffer_;
+  std::array<epoll_event, 256> events_{};
   std::size_t held_bytes_ = 0;
   ServiceClock::time_point now_;
   ServiceClock::time_point swept_;

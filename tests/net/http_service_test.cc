@@ -5,13 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <asio/io_context.hpp>
-#include <atomic>
 #include <chrono>
 #include <deque>
 #include <filesystem>
-#include <memory>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -19,9 +15,8 @@
 
 #include "net/http/access_tokens.h"
 #include "net/http/known_hosts.h"
-#include "net/transport/listening.h"
 #include "tests/data/scratch.h"
-#include "tests/net/raw_http_client.h"
+#include "tests/net/service_fixture.h"
 
 namespace disttf::net {
 namespace {
@@ -31,85 +26,7 @@ using test::RawClient;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// Answers "METHOD PATH BODY"; a request for /later is answered in the next turn.
-class Echo final : public HttpServiceHandler {
- public:
-  Echo(std::atomic<int>& answers, std::atomic<int>& computing, std::atomic<bool>& may_end)
-      : answers_(answers), computing_(computing), may_end_(may_end) {}
-
-  void ask(HttpExchange& exchange) override {
-    const HttpServerRequest& request = exchange.request();
-    if (request.path == "/throws") throw std::runtime_error("it broke");
-    if (request.path == "/computes") {
-      ++computing_;
-      computing_.notify_all();
-      may_end_.wait(false);
-    }
-    if (request.path == "/later") {
-      later_.push_back(&exchange);
-    } else {
-      answer(exchange);
-    }
-  }
-  bool work() override {
-    for (HttpExchange* const each : std::exchange(later_, {})) answer(*each);
-    return false;
-  }
-  void answered(const HttpExchange& /*exchange*/, int /*status*/, std::size_t /*bytes*/) override {
-    ++answers_;
-  }
-
- private:
-  static void answer(HttpExchange& exchange) {
-    const HttpServerRequest& request = exchange.request();
-    const std::size_t times = request.query.empty() ? 1 : std::stoul(request.query);
-    const std::string line = request.method + " " + request.path + " " + request.body + "\n";
-    std::string body;
-    body.reserve(times * line.size());
-    for (std::size_t i = 0; i < times; ++i) {
-      body += line;
-    }
-    exchange.answer({.content_type = "text/plain", .body = body});
-  }
-  std::atomic<int>& answers_;
-  std::atomic<int>& computing_;  // requests for /computes, which last until may_end_
-  std::atomic<bool>& may_end_;
-  std::vector<HttpExchange*> later_;
-};
-
-class HttpServiceTest : public testing::Test {
- protected:
-  ~HttpServiceTest() override { stop(); }
-
-  void serve(HttpServiceOptions options = {}, HttpListenerOptions listener = {}) {
-    options.threads = 2;
-    service_ = std::make_unique<HttpService>(options, [this](std::size_t /*thread*/) {
-      return std::make_unique<Echo>(answers_, computing_, may_end_);
-    });
-    auto acceptor = listen_on(context_, 0, ListenScope::kLoopback);
-    port_ = acceptor.local_endpoint().port();
-    service_->listen(std::move(acceptor), std::move(listener));
-    for (std::size_t i = 0; i < service_->threads(); ++i) {
-      threads_.emplace_back([this, i] { service_->run(i); });
-    }
-  }
-  void stop() {
-    may_end_ = true;
-    may_end_.notify_all();
-    if (service_) service_->stop();
-    for (std::thread& each : threads_) each.join();
-    threads_.clear();
-  }
-  [[nodiscard]] RawClient connect() const { return RawClient(port_); }
-
-  asio::io_context context_;
-  std::atomic<int> answers_ = 0;
-  std::atomic<int> computing_ = 0;
-  std::atomic<bool> may_end_ = false;
-  std::unique_ptr<HttpService> service_;
-  std::vector<std::thread> threads_;
-  std::uint16_t port_ = 0;
-};
+using HttpServiceTest = test::ServiceTest;
 
 TEST_F(HttpServiceTest, RequestsFollowEachOtherOnAConnection) {
   serve();
@@ -219,7 +136,9 @@ TEST_F(HttpServiceTest, WhatIsQuickIsAnsweredWhileAllThreadsCompute) {
   for (int i = 0; i < 2; ++i) {
     busy.push_back(connect());
     busy.back().write("GET /computes HTTP/1.1\r\nHost: x\r\n\r\n");
-    for (int now = computing_; now <= i; now = computing_) computing_.wait(now);
+    for (int now = counts_.computing; now <= i; now = counts_.computing) {
+      counts_.computing.wait(now);
+    }
   }
   for (int i = 0; i < 20; ++i) {
     EXPECT_THAT(connect().write(kHealth).read("health \n"), HasSubstr("200 OK"));
@@ -228,8 +147,7 @@ TEST_F(HttpServiceTest, WhatIsQuickIsAnsweredWhileAllThreadsCompute) {
   for (int i = 0; i < 20; ++i) {
     EXPECT_THAT(kept.write(kHealth).read("health \n"), HasSubstr("200 OK"));
   }
-  may_end_ = true;
-  may_end_.notify_all();
+  let_end();
   for (RawClient& each : busy) EXPECT_THAT(each.read("computes \n"), HasSubstr("200 OK"));
 }
 
@@ -308,6 +226,7 @@ TEST_F(HttpServiceTest, WhatIsWrongIsRefusedInASentence) {
   for (const auto& [request, status] : std::vector<std::pair<std::string, std::string>>{
            {"nonsense\r\n\r\n", "501"},
            {"GET / HTTP/1.1\r\n\r\n", "400"},
+           {"GET /\r\n\r\n", "400"},
            {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2049\r\n\r\n", "413"},
            {"GET / HTTP/2.0\r\nHost: x\r\n\r\n", "505"},
            {"GET /" + std::string(9000, 'x') + " HTTP/1.1\r\nHost: x\r\n\r\n", "431"},
@@ -316,9 +235,11 @@ TEST_F(HttpServiceTest, WhatIsWrongIsRefusedInASentence) {
     EXPECT_THAT(reply, StartsWith("HTTP/1.1 " + status)) << request.substr(0, 40);
     EXPECT_THAT(reply, HasSubstr("{\"error\":"));
   }
-  EXPECT_THAT(connect().write("GET /throws HTTP/1.1\r\nHost: x\r\n\r\n").read("broke"),
-              HasSubstr("500"));
-  EXPECT_EQ(answers_, 7);
+  const std::string failed =
+      connect().write("GET /throws HTTP/1.1\r\nHost: x\r\n\r\n").read("broke\"}");
+  EXPECT_THAT(failed, StartsWith("HTTP/1.1 500"));
+  EXPECT_THAT(failed, HasSubstr("{\"error\":\"it  broke\"}"));
+  EXPECT_EQ(counts_.answers, 8);
 }
 
 TEST_F(HttpServiceTest, WhoIsSlowIsTold) {

@@ -4,24 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <asio/io_context.hpp>
-#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <future>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "net/http/http_service.h"
-#include "net/transport/listening.h"
-#include "tests/net/https_client.h"
-#include "tests/net/raw_http_client.h"
+#include "tests/net/service_fixture.h"
 
 namespace disttf::net {
 namespace {
@@ -32,63 +23,12 @@ using test::TlsClient;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// Answers the path, repeated as the query says; /later in the next turn, and /wait after everything
-// has been written.
-class Paths final : public HttpServiceHandler {
- public:
-  Paths(std::shared_future<void> wait, std::atomic<int>& most)
-      : wait_(std::move(wait)), most_in_a_turn_(most) {}
-
-  void ask(HttpExchange& exchange) override {
-    if (exchange.request().path == "/wait") wait_.wait();
-    ++asked_;
-    if (exchange.request().path == "/later") {
-      later_.push_back(&exchange);
-    } else {
-      answer(exchange);
-    }
-  }
-  bool work() override {
-    most_in_a_turn_ = std::max(most_in_a_turn_.load(), std::exchange(asked_, 0));
-    for (HttpExchange* const each : std::exchange(later_, {})) answer(*each);
-    return false;
-  }
-  void answered(const HttpExchange& /*exchange*/, int /*status*/, std::size_t /*bytes*/) override {}
-
- private:
-  static void answer(HttpExchange& exchange) {
-    const HttpServerRequest& request = exchange.request();
-    const std::size_t times = request.query.empty() ? 1 : std::stoul(request.query);
-    std::string body;
-    for (std::size_t i = 0; i < times; ++i) body += request.path + request.body + "\n";
-    exchange.answer({.content_type = "text/plain", .body = body});
-  }
-  const std::shared_future<void> wait_;
-  std::atomic<int>& most_in_a_turn_;
-  int asked_ = 0;  // since the last turn
-  std::vector<HttpExchange*> later_;
-};
-
-class HttpsServiceTest : public test::WithIdentities {
+class HttpsServiceTest : public test::ServiceTest {
  protected:
-  ~HttpsServiceTest() override {
-    if (service_) service_->stop();
-    for (std::thread& each : threads_) each.join();
-  }
-  void serve(HttpServiceOptions options = {}, const std::string& kind = "p256",
-             std::size_t max_connections = 4096) {
-    options.threads = 2;
-    service_ = std::make_unique<HttpService>(options, [this](std::size_t /*thread*/) {
-      return std::make_unique<Paths>(is_written_, most_in_a_turn_);
-    });
-    auto acceptor = listen_on(context_, 0, ListenScope::kLoopback);
-    port_ = acceptor.local_endpoint().port();
-    service_->listen(std::move(acceptor),
-                     {.max_connections = max_connections,
-                      .identity = identity(kind + "/server.pem", kind + "/server.key")});
-    for (std::size_t i = 0; i < 2; ++i) {
-      threads_.emplace_back([this, i] { service_->run(i); });
-    }
+  void serve_https(const HttpServiceOptions& options = {}, const std::string& kind = "p256",
+                   std::size_t max_connections = 4096) {
+    serve(options, {.max_connections = max_connections,
+                    .identity = identity(kind + "/server.pem", kind + "/server.key")});
   }
   [[nodiscard]] bool speaks(const std::string& kind, const std::string& cipher) const {
     return TlsClient(port_, at(kind + "/ca.pem"), TLS1_2_VERSION, cipher).is_connected();
@@ -104,18 +44,10 @@ class HttpsServiceTest : public test::WithIdentities {
   [[nodiscard]] bool takes(const std::string& authority) const {
     return TlsClient(port_, at(authority)).is_connected();
   }
-
-  asio::io_context context_;
-  std::unique_ptr<HttpService> service_;
-  std::vector<std::thread> threads_;
-  std::uint16_t port_ = 0;
-  std::promise<void> written_;
-  const std::shared_future<void> is_written_ = written_.get_future().share();
-  std::atomic<int> most_in_a_turn_ = 0;
 };
 
 TEST_F(HttpsServiceTest, AnswersWhoSpeaksEitherVersion) {
-  serve();
+  serve_https();
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     TlsClient client(port_, at("p256/ca.pem"), version);
     ASSERT_TRUE(client.is_connected()) << version;
@@ -124,7 +56,7 @@ TEST_F(HttpsServiceTest, AnswersWhoSpeaksEitherVersion) {
                    " HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab");
       const std::string reply = client.read("ab\n");
       EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK\r\n"));
-      EXPECT_THAT(reply, HasSubstr(std::string(path) + "ab\n"));
+      EXPECT_THAT(reply, HasSubstr(std::string(path) + " ab\n"));
     }
   }
   EXPECT_FALSE(TlsClient(port_, at("p256/ca.pem"), TLS1_1_VERSION).is_connected());
@@ -132,20 +64,20 @@ TEST_F(HttpsServiceTest, AnswersWhoSpeaksEitherVersion) {
 
 // Only ciphers of TLS 1.2 with forward secrecy and without padding are accepted.
 TEST_F(HttpsServiceTest, OldCiphersAreNotSpoken) {
-  serve({}, "p256");
+  serve_https({}, "p256");
   expect_new_ciphers_alone("p256", "ECDSA");
 }
 
 TEST_F(HttpsServiceTest, NorAreThoseThatSendAKeyUnderTheServers) {
   make("rsa");
-  serve({}, "rsa");
+  serve_https({}, "rsa");
   expect_new_ciphers_alone("rsa", "RSA");
   EXPECT_FALSE(speaks("rsa", "AES128-GCM-SHA256"));
   EXPECT_FALSE(speaks("rsa", "AES128-SHA"));
 }
 
 TEST_F(HttpsServiceTest, KeysAreExchangedOverThreeGroups) {
-  serve();
+  serve_https();
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     for (const auto& [group, is_spoken] : {std::pair("X25519:P-256", true),
                                            {"P-256", true},
@@ -159,34 +91,34 @@ TEST_F(HttpsServiceTest, KeysAreExchangedOverThreeGroups) {
 
 // Later requests of a record are no longer in the socket.
 TEST_F(HttpsServiceTest, RequestsOfOneRecordAreAnsweredInOrder) {
-  serve();
+  serve_https();
   TlsClient client(port_, at("p256/ca.pem"));
   std::string all;
   for (int i = 0; i < 2000; ++i) {
     all += "GET /" + std::string(i % 3 == 0 ? "later" : "now") + " HTTP/1.1\r\nHost: x\r\n\r\n";
   }
   client.write(all + "GET /end HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-  const std::string replies = client.read("/end\n");
+  const std::string replies = client.read("/end \n");
   std::size_t place = 0;
   for (int i = 0; i < 2000; ++i) {
-    place = replies.find(i % 3 == 0 ? "\r\n\r\n/later\n" : "\r\n\r\n/now\n", place);
+    place = replies.find(i % 3 == 0 ? "\r\n\r\nGET /later \n" : "\r\n\r\nGET /now \n", place);
     ASSERT_NE(place, std::string::npos) << i;
     ++place;
   }
-  EXPECT_THAT(replies.substr(place), testing::EndsWith("\r\n\r\n/end\n"));
+  EXPECT_THAT(replies.substr(place), testing::EndsWith("\r\n\r\nGET /end \n"));
   EXPECT_EQ(client.read("more"), "");
   EXPECT_TRUE(client.has_ended_well());
 }
 
 TEST_F(HttpsServiceTest, AnAnswerThatIsNotReadWaits) {
-  serve();
+  serve_https();
   TlsClient slow(port_, at("p256/ca.pem"));
-  slow.write("GET /now?2000000 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  slow.write("GET /now?1000000 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   TlsClient other(port_, at("p256/ca.pem"));
   other.write("GET /other HTTP/1.1\r\nHost: x\r\n\r\n");
-  EXPECT_THAT(other.read("/other\n"), StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_THAT(other.read("/other \n"), StartsWith("HTTP/1.1 200 OK"));
   const std::string reply = slow.read("none");
-  EXPECT_EQ(reply.size() - reply.find("\r\n\r\n") - 4, 2000000 * std::string("/now\n").size());
+  EXPECT_EQ(reply.size() - reply.find("\r\n\r\n") - 4, 1000000 * std::string("GET /now \n").size());
   EXPECT_TRUE(slow.has_ended_well());
 }
 
@@ -194,15 +126,15 @@ TEST_F(HttpsServiceTest, ABodyOfManyRecordsComesWhole) {
   constexpr std::size_t kBytes = 1'000'000;
   HttpServiceOptions options;
   options.max_body_bytes = kBytes;
-  serve(options);
+  serve_https(options);
   TlsClient client(port_, at("p256/ca.pem"));
   const std::string body(kBytes, 'b');
   client.write("POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n" + body);
-  EXPECT_TRUE(client.read("b\n").ends_with("/body" + body + "\n"));
+  EXPECT_TRUE(client.read("b\n").ends_with("/body " + body + "\n"));
 }
 
 TEST_F(HttpsServiceTest, WhoAsksWithoutTlsIsToldSo) {
-  serve();
+  serve_https();
   const std::string reply = RawClient(port_).write("GET /now HTTP/1.1\r\nHost: x\r\n\r\n").read();
   EXPECT_THAT(reply, StartsWith("HTTP/1.1 400 "));
   EXPECT_THAT(reply, HasSubstr("{\"error\":\"this address accepts only https\"}"));
@@ -213,7 +145,7 @@ TEST_F(HttpsServiceTest, WhoAsksWithoutTlsIsToldSo) {
 TEST_F(HttpsServiceTest, WhoShakesNoHandsHasNotForEver) {
   HttpServiceOptions options;
   options.request_timeout = milliseconds(50);
-  serve(options);
+  serve_https(options);
   RawClient silent(port_);
   RawClient begins(port_);
   begins.write("\x16\x03\x01");
@@ -225,7 +157,7 @@ TEST_F(HttpsServiceTest, WhoShakesNoHandsHasNotForEver) {
 TEST_F(HttpsServiceTest, WhoIsOneTooManyAndShakesHandsSlowlyHasNotForEver) {
   HttpServiceOptions options;
   options.write_timeout = milliseconds(50);
-  serve(options, "p256", 1);
+  serve_https(options, "p256", 1);
   TlsClient first(port_, at("p256/ca.pem"));
   ASSERT_TRUE(first.is_connected());
   RawClient trickles(port_);
@@ -237,27 +169,27 @@ TEST_F(HttpsServiceTest, WhoIsOneTooManyAndShakesHandsSlowlyHasNotForEver) {
   }
   EXPECT_TRUE(is_closed);
   first.write("GET /first HTTP/1.1\r\nHost: x\r\n\r\n");
-  EXPECT_THAT(first.read("/first\n"), StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_THAT(first.read("/first \n"), StartsWith("HTTP/1.1 200 OK"));
 }
 
 // All requests arrive before the first is answered, so no further wait for the socket is needed.
 TEST_F(HttpsServiceTest, WhoHasAskedMuchAtOnceHasNoMoreThanAShareOfATurn) {
-  serve();
+  serve_https();
   TlsClient client(port_, at("p256/ca.pem"));
   constexpr int kRequests = 8000;
-  std::string all = "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n";
+  std::string all = "GET /computes HTTP/1.1\r\nHost: x\r\n\r\n";
   for (int i = 0; i < kRequests; ++i) all += "GET /now HTTP/1.1\r\nHost: x\r\n\r\n";
   client.write(all + "GET /end HTTP/1.1\r\nHost: x\r\n\r\n");
-  written_.set_value();
-  EXPECT_THAT(client.read("/end\n"), StartsWith("HTTP/1.1 200 OK"));
+  let_end();
+  EXPECT_THAT(client.read("/end \n"), StartsWith("HTTP/1.1 200 OK"));
   // Two shares: one because the socket had data, and one because more was left after the last
   // share.
-  EXPECT_LT(most_in_a_turn_, 2 * kRequests / 3);
-  EXPECT_GT(most_in_a_turn_, 100);
+  EXPECT_LT(counts_.most_in_a_turn, 2 * kRequests / 3);
+  EXPECT_GT(counts_.most_in_a_turn, 100);
 }
 
 TEST_F(HttpsServiceTest, ANewCertificateIsShownToWhoConnectsNext) {
-  serve();
+  serve_https();
   make("ed25519");
   EXPECT_FALSE(takes("ed25519/ca.pem"));
   TlsClient open(port_, at("p256/ca.pem"));
@@ -269,7 +201,7 @@ TEST_F(HttpsServiceTest, ANewCertificateIsShownToWhoConnectsNext) {
   EXPECT_TRUE(takes("ed25519/ca.pem"));
   EXPECT_FALSE(takes("p256/ca.pem"));
   open.write("GET /open HTTP/1.1\r\nHost: x\r\n\r\n");
-  EXPECT_THAT(open.read("/open\n"), StartsWith("HTTP/1.1 200 OK"))
+  EXPECT_THAT(open.read("/open \n"), StartsWith("HTTP/1.1 200 OK"))
       << "open connections keep their certificate";
   std::filesystem::remove(at("p256/server.pem"));
   EXPECT_TRUE(takes("ed25519/ca.pem")) << "a file that is being replaced";

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "net/http/http_server.h"
+#include "net/http/http_responder.h"
 #include "tests/process/process_test.h"
 #include "tests/process/terminal.h"
 
@@ -34,7 +34,8 @@ class FakeLaunch {
                      ? net::error_reply(404, "there is no such path")
                      : net::HttpReply{.content_type = "application/json", .body = answer};
         }) {
-    server_.listen(asio::local::stream_protocol::acceptor(context_, {path_}));
+    server_.listen(asio::local::stream_protocol::acceptor(context_, {path_}),
+                   {.use = net::HttpUse::kCommand});
     set_step(821);
     thread_ = std::thread([this] { context_.run(); });
   }
@@ -78,7 +79,7 @@ class FakeLaunch {
   std::string status_;  // guarded by mutex_
   std::string run_;     // guarded by mutex_; empty: the path does not exist
   asio::io_context context_;
-  net::HttpServer server_;
+  net::HttpResponder server_;
   std::thread thread_;
 };
 

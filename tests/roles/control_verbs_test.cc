@@ -46,7 +46,7 @@ class FakeJob : public ManagedJob {
   }
   [[nodiscard]] std::shared_ptr<net::HttpLineStream> follow(const net::TaskId& id) override {
     told.push_back("follow " + task_name(id));
-    return std::make_shared<net::HttpLineStream>(context_);
+    return std::make_shared<net::HttpLineStream>();
   }
   std::string restart(const net::TaskId& id) override {
     if (id.job == net::Job::kPs) throw JobRefusal("not now");
@@ -68,7 +68,6 @@ class FakeJob : public ManagedJob {
     told.push_back(what);
     return "done";
   }
-  asio::io_context context_;
 };
 
 class ControlVerbs : public testing::Test {

@@ -109,7 +109,7 @@ class RunPageTest : public testing::Test {
 
   asio::io_context context_{1};
   FakeFeed feed_;  // the server's thread, once it runs
-  RunPage page_{context_, feed_, {"restart", "stop"}};
+  RunPage page_{feed_, {"restart", "stop"}};
   std::optional<PageServer> server_;
   std::string host_;
   std::string link_;
@@ -131,7 +131,7 @@ class RunsPageTest : public RunPageTest {
   ~RunsPageTest() override { stop(); }
 
   FakeFeed second_feed_;
-  RunPage second_{context_, second_feed_, {}};
+  RunPage second_{second_feed_, {}};
 };
 
 std::string body_of(const std::string& reply) { return reply.substr(reply.find("\r\n\r\n") + 4); }
@@ -347,7 +347,7 @@ TEST_F(RunPageTest, TakesALargeView) {
 TEST(PageServer, SaysWhereItCannotListen) {
   asio::io_context context;
   FakeFeed feed;
-  RunPage page(context, feed, {});
+  RunPage page(feed, {});
   const PageServer first(context, {}, page);
   const std::string url = first.url();
   const auto port = static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
@@ -365,7 +365,7 @@ TEST(PageServer, SaysWhereItCannotListen) {
 TEST(PageServer, HasLinksThatDiffer) {
   asio::io_context context;
   FakeFeed feed;
-  RunPage page(context, feed, {});
+  RunPage page(feed, {});
   PageServer server(context, {}, page);
   const std::string link = server.make_link();
   EXPECT_THAT(link, testing::MatchesRegex("http://127.0.0.1:[0-9]+/\\?token=[0-9a-f]{32}"));

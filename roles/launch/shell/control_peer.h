@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "net/http/http_server.h"
+#include "net/http/http_service.h"
 
 namespace disttf::roles {
 

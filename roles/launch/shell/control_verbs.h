@@ -20,7 +20,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "net/http/http_server.h"
+#include "net/http/http_reply.h"
+#include "net/http/http_request.h"
 #include "roles/launch/shell/managed_job.h"
 
 namespace disttf::roles {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/http/http_server.h"
+#include "net/http/http_responder.h"
 #include "net/transport/listening.h"
 #include "roles/launch/core/fault_plan.h"
 #include "roles/launch/core/reporting_chief.h"
@@ -107,7 +107,7 @@ class Launcher : public ManagedJob {
   std::optional<LaunchMeters> meters_;  // nullopt: not exported
   std::optional<ControlSocket> control_;
   std::string control_url_;
-  std::optional<net::HttpServer> server_;
+  std::optional<net::HttpResponder> server_;
   RecordFeed feed_;
   std::optional<RecordFile> record_file_;  // only with --train_dir
   LaunchRecords records_{[this](const std::string& line) { take_record(line); }};
@@ -122,7 +122,7 @@ Launcher::Launcher(const LaunchOptions& options)
       signals_(context_, SIGINT, SIGTERM, SIGCHLD),
       processes_(context_, options, secret_variables(options.secret, secret_), events()),
       update_(context_, processes_, [this](const std::string& sentence) { say(sentence); }),
-      page_(context_, feed_, {"restart", "replace", "update", "save", "trace", "stop"}) {
+      page_(feed_, {"restart", "replace", "update", "save", "trace", "stop"}) {
   // Under nohup SIGHUP is ignored, and the launch must survive the end of its terminal.
   if (!is_ignored(SIGHUP)) {
     signals_.add(SIGHUP);
@@ -192,12 +192,13 @@ void Launcher::open_control() {
   }
   server_.emplace(
       context_, [this](const net::HttpServerRequest& request) { return answer(request); },
-      net::HttpServerOptions{
-          .audit = audit_of("the control address"),
-          .refuses_peer = [](const net::LocalPeer& peer) { return why_refused(peer); }});
+      net::HttpResponderOptions{.audit = audit_of("the control address")});
   // The socket needs no token: refuses_peer rejects other users and the tasks of this launch by the
   // kernel's credentials.
-  server_->listen(control_->take_acceptor());
+  server_->listen(control_->take_acceptor(),
+                  {.use = net::HttpUse::kCommand,
+                   .max_connections = net::kCommandConnections,
+                   .refuses_peer = [](const net::LocalPeer& peer) { return why_refused(peer); }});
   if (options_.control->port) {
     open_port(*options_.control->port);
   }
@@ -211,7 +212,9 @@ void Launcher::open_port(std::uint16_t port) {
         "--control_port " + std::to_string(port),
         [&] { return net::listen_on(context_, port, net::ListenScope::kLoopback); });
     control_url_ = "http://127.0.0.1:" + std::to_string(acceptor.local_endpoint().port());
-    server_->listen(std::move(acceptor), control_->make_token());
+    server_->listen(std::move(acceptor), {.use = net::HttpUse::kCommand,
+                                          .max_connections = net::kCommandConnections,
+                                          .refuse = net::bearer_of(control_->make_token())});
   } catch (const std::system_error& error) {
     throw Failure(kCannotListen, std::string("--control_port: ") + error.what());
   }
@@ -321,7 +324,7 @@ LocalTask& Launcher::task_to_restart(const net::TaskId& id) const {
 std::string Launcher::log(const net::TaskId& id) const { return task_of(id).log.text(); }
 
 std::shared_ptr<net::HttpLineStream> Launcher::follow(const net::TaskId& id) {
-  auto reader = std::make_shared<net::HttpLineStream>(context_);
+  auto reader = std::make_shared<net::HttpLineStream>();
   task_of(id).log.follow(reader);
   return reader;
 }

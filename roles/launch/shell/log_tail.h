@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/http/http_server.h"
+#include "net/http/http_line_stream.h"
 
 namespace disttf::roles {
 

@@ -3,14 +3,16 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 
 #include "net/http/http_request.h"
 
 namespace disttf::roles {
 
-// For HttpServerOptions::audit. Logs "POST /v1/stop at the page by 127.0.0.1:51312: 200" as `info`,
-// a rejected request as a warning. `where`: the address, "the page".
-[[nodiscard]] std::function<void(const net::HttpServerRequest&, int, std::size_t)> audit_of(
-    const char* where);
+// For HttpResponderOptions::audit. Logs "POST /v1/stop at the page by 127.0.0.1:51312: 200" as
+// `info`, a rejected request as a warning. `where`: the address, "the page".
+[[nodiscard]] std::function<void(const net::HttpServerRequest&, const std::string&, int,
+                                 std::size_t)>
+audit_of(const char* where);
 
 }  // namespace disttf::roles

@@ -16,6 +16,8 @@
 #include <utility>
 
 #include "data/output_file.h"
+#include "net/http/access_tokens.h"
+#include "net/http/http_responder.h"
 #include "net/http/http_status.h"
 #include "net/transport/listening.h"
 #include "net/wire/address.h"
@@ -139,6 +141,8 @@ class MetricsAddress::Impl {
           [this] { return net::listen_at(context_, options_.host, *options_.port); });
       const bool is_loopback = acceptor.local_endpoint().address().is_loopback();
       target_ = target_at(acceptor.local_endpoint().port());
+      net::HttpResponderOptions responder;
+      responder.service.stop_grace = kScrapeGrace;
       server_.emplace(
           context_,
           [this, is_loopback](const net::HttpServerRequest& request) {
@@ -150,9 +154,15 @@ class MetricsAddress::Impl {
                                               " is not a name of this machine")
                        : answer_scrape(request, meters_, targets());
           },
-          net::HttpServerOptions{.stop_grace = kScrapeGrace});
-      server_->listen(std::move(acceptor),
-                      {.identity = std::move(identity), .tokens = std::move(tokens)});
+          responder);
+      server_->listen(
+          std::move(acceptor),
+          {.use = net::HttpUse::kCommand,
+           .max_connections = net::kCommandConnections,
+           .identity = std::move(identity),
+           .refuse = [tokens = std::move(tokens)](const net::HttpServerRequest& request) {
+             return net::refuse_without_token(tokens.get(), request);
+           }});
       log_info(std::string("metrics at ") + options_.files.scheme() + "://" + target_ + "/metrics");
     } catch (const std::system_error& error) {
       throw Failure(kCannotListen, "--metrics_port: cannot listen on " + options_.host + ":" +
@@ -195,7 +205,7 @@ class MetricsAddress::Impl {
   // Used by the thread only, once it runs.
   asio::io_context context_{1};
   asio::steady_timer timer_;
-  std::optional<net::HttpServer> server_;
+  std::optional<net::HttpResponder> server_;
   bool stopping_ = false;
   bool has_failed_ = false;  // at the last write of the file
   std::thread thread_;

@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
+#include "net/http/http_reply.h"
 #include "net/http/http_request.h"
-#include "net/http/http_server.h"
 #include "roles/monitor/shell/address_files.h"
 #include "roles/monitor/shell/meters.h"
 

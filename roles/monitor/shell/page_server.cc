@@ -50,7 +50,7 @@ std::string link_address(const tcp::endpoint& endpoint) {
   return "[" + (address.is_unspecified() ? "::1" : address.to_string()) + "]" + port;
 }
 
-net::HttpServer::Handler handler_of(RunPage& page, net::HttpServer::Handler others) {
+net::HttpResponder::Answer answer_of(RunPage& page, net::HttpResponder::Answer others) {
   return [&page, others = std::move(others)](const net::HttpServerRequest& request) {
     if (std::optional<net::HttpReply> reply = page.answer(request)) {
       return *std::move(reply);
@@ -64,9 +64,9 @@ net::HttpServer::Handler handler_of(RunPage& page, net::HttpServer::Handler othe
 }  // namespace
 
 PageServer::PageServer(asio::io_context& context, const PageOptions& options, RunPage& page,
-                       net::HttpServer::Handler others)
+                       net::HttpResponder::Answer others)
     : page_(page),
-      server_(context, handler_of(page, std::move(others)), {.audit = audit_of("the page")}) {
+      server_(context, answer_of(page, std::move(others)), {.audit = audit_of("the page")}) {
   std::shared_ptr<net::TlsIdentity> identity = identity_of(options.files);
   tcp::acceptor acceptor = listen_as_asked(context, options);
   const tcp::endpoint endpoint = acceptor.local_endpoint();
@@ -85,7 +85,12 @@ PageServer::PageServer(asio::io_context& context, const PageOptions& options, Ru
                          .is_https = identity != nullptr,
                          .is_open = &RunPage::is_open,
                          .tokens = tokens_of(options.files, options.host)});
-  server_.listen(std::move(acceptor), guard_, std::move(identity));
+  server_.listen(std::move(acceptor), {.use = net::HttpUse::kBrowser,
+                                       .max_connections = net::kBrowserConnections,
+                                       .identity = std::move(identity),
+                                       .refuse = [guard = guard_](net::HttpServerRequest& request) {
+                                         return guard->check(request);
+                                       }});
 }
 
 std::string PageServer::make_link() {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "net/http/browser_guard.h"
-#include "net/http/http_server.h"
+#include "net/http/http_responder.h"
 #include "roles/monitor/shell/address_files.h"
 #include "roles/monitor/shell/run_page.h"
 
@@ -33,7 +33,7 @@ class PageServer {
   // clients that may change things; empty: there are none. Throws Failure (kCannotListen, kUsage)
   // with one sentence.
   PageServer(asio::io_context& context, const PageOptions& options, RunPage& page,
-             net::HttpServer::Handler others = {});
+             net::HttpResponder::Answer others = {});
 
   // "http://127.0.0.1:4711/"
   [[nodiscard]] std::string url() const { return address_ + "/"; }
@@ -47,7 +47,7 @@ class PageServer {
   RunPage& page_;
   std::string address_;  // "http://127.0.0.1:4711", for links
   std::shared_ptr<net::BrowserGuard> guard_;
-  net::HttpServer server_;
+  net::HttpResponder server_;
 };
 
 // 128 bits from the system's generator, as hexadecimal digits.

@@ -62,7 +62,7 @@ net::HttpReply answer_change(const PageThread::Changes& changes,
 struct PageThread::Parts {
   Parts(const PageOptions& options, Changes may_change)
       : changes(std::move(may_change)),
-        page(context, feed, verbs_of(changes)),
+        page(feed, verbs_of(changes)),
         server(context, options, page, [this](const net::HttpServerRequest& request) {
           return answer_change(changes, request);
         }) {}

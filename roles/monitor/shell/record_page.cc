@@ -21,8 +21,7 @@ namespace {
 constexpr std::chrono::seconds kReadOn{1};
 
 struct ShownRun {
-  ShownRun(asio::io_context& context, const std::string& path)
-      : run(path), page(context, run.feed(), {}) {}
+  explicit ShownRun(const std::string& path) : run(path), page(run.feed(), {}) {}
   RecordedRun run;
   RunPage page;  // subscribes here: earlier records are in the view
 };
@@ -33,7 +32,7 @@ class RecordPage {
     std::vector<RunPage::Shown> all;
     all.reserve(runs.size());
     for (const std::string& run : runs) {
-      all.push_back({.name = run, .page = &shown_.emplace_back(context_, run).page});
+      all.push_back({.name = run, .page = &shown_.emplace_back(run).page});
     }
     shown_.front().page.show_runs(std::move(all));
     server_.emplace(context_, options, shown_.front().page);

@@ -55,8 +55,8 @@ std::optional<std::uint64_t> last_seen(const net::HttpServerRequest& request) {
 
 }  // namespace
 
-RunPage::RunPage(asio::io_context& context, RunFeed& feed, std::vector<std::string> verbs)
-    : context_(context), feed_(feed), verbs_(std::move(verbs)) {
+RunPage::RunPage(RunFeed& feed, std::vector<std::string> verbs)
+    : feed_(feed), verbs_(std::move(verbs)) {
   // The page lives as long as the feed, so it never unsubscribes.
   feed_.subscribe([this](std::uint64_t id, std::string_view record) { on_record(id, record); });
 }
@@ -116,7 +116,7 @@ net::HttpReply RunPage::stream(const net::HttpServerRequest& request) {
   auto reader =
       // A reader that is too slow loses its connection; its browser reconnects with the id that it
       // has.
-      std::make_shared<net::HttpLineStream>(context_, net::HttpLineStream::WhenFull::kGiveUp);
+      std::make_shared<net::HttpLineStream>(net::HttpLineStream::WhenFull::kGiveUp);
   net::HttpReply reply{.content_type = std::string(kEventStream),
                        // No record can come between this text and the subscription: both happen on
                        // one thread.

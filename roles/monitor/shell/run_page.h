@@ -18,7 +18,6 @@
 // Everything runs on the one thread that runs the io_context.
 #pragma once
 
-#include <asio/io_context.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -42,9 +41,9 @@ class RunPage {
   // Each reader may leave HttpLineStream::kMaxPendingBytes unread.
   static constexpr std::size_t kMaxReaders = 24;
 
-  // Context and feed must outlive the page. `verbs`: the changes for permitted clients, such as
-  // "restart"; names of the page's buttons.
-  RunPage(asio::io_context& context, RunFeed& feed, std::vector<std::string> verbs);
+  // The feed must outlive the page. `verbs`: the changes for permitted clients, such as "restart";
+  // names of the page's buttons.
+  RunPage(RunFeed& feed, std::vector<std::string> verbs);
 
   // nullopt: the path is not the page's.
   [[nodiscard]] std::optional<net::HttpReply> answer(const net::HttpServerRequest& request);
@@ -77,7 +76,6 @@ class RunPage {
   [[nodiscard]] net::HttpReply stream(const net::HttpServerRequest& request);
   [[nodiscard]] std::string events_after(std::optional<std::uint64_t> id) const;
 
-  asio::io_context& context_;
   RunFeed& feed_;
   std::vector<std::string> verbs_;
   std::deque<Held> held_;  // the newest records, without gaps
