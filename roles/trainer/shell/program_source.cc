@@ -164,6 +164,9 @@ void ProgramSource::draw(std::uint64_t step, std::uint64_t slot, std::uint64_t c
 }
 
 void ProgramSource::initialize(std::span<float> parameters) {
+  if (initial_.size() == 0) {  // `disttf verify`, whose only trainer need not be the chief
+    ask_initial();
+  }
   std::copy_n(initial_.data(), initial_.size(), parameters.data());
 }
 
