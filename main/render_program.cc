@@ -41,7 +41,7 @@ void add_program_flags(FlagGroup& add, RenderFlags& flags) {
 
 std::string checked_program(const RenderFlags& flags) {
   // `program = true` of a cluster file.
-  const std::string path = flags.program == "true" ? std::string() : flags.program;
+  std::string path = flags.program == "true" ? std::string() : flags.program;
   render::check_text("program", path);
   if (flags.command.empty()) {
     check_without_command(flags, path);
