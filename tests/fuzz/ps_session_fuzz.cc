@@ -125,7 +125,7 @@ class Host {
       default:
         if (core_.awaits_clock()) core_.clock(now_);
         require(core_.take_metrics().task == task_.self);
-        static_cast<void>(core_.take_metrics_of_trainers());
+        static_cast<void>(core_.relay().take());
         break;
     }
   }

@@ -113,8 +113,8 @@ TEST_F(PsCoreTest, WhatTrainersTellTheChiefIsToldOnce) {
   ASSERT_TRUE(host_.asked);
   EXPECT_EQ(host_.asked->to, chief);
   EXPECT_EQ(host_.asked->request_id, 5U);
-  EXPECT_THAT(host_.core.take_metrics_of_trainers(), ElementsAre("older", "newer"));
-  EXPECT_THAT(host_.core.take_metrics_of_trainers(), IsEmpty());
+  EXPECT_THAT(host_.core.relay().take(), ElementsAre("older", "newer"));
+  EXPECT_THAT(host_.core.relay().take(), IsEmpty());
   EXPECT_EQ(host_.core.take_metrics().task, task_.self);
 }
 
@@ -141,7 +141,7 @@ TEST_F(PsCoreTest, OfATrainerTheNewestTextsAreKept) {
     EXPECT_TRUE(
         host_.say(worker, {.kind = FrameKind::kMetrics}, std::as_bytes(std::span(text, 1))));
   }
-  EXPECT_THAT(host_.core.take_metrics_of_trainers(), ElementsAre("2", "3", "4", "5"));
+  EXPECT_THAT(host_.core.relay().take(), ElementsAre("2", "3", "4", "5"));
 }
 
 TEST_F(PsCoreTest, OnlyTheChiefAsksHowAPsDoes) {

@@ -168,8 +168,7 @@ PsCore::Reads PsCore::connected(ConnectionId id, const net::Hello& hello, const 
     return Reads::kNothing;
   }
   connections_.emplace(
-      id, Connection{
-              .hello = hello, .peer = peer, .is_fenced = false, .is_candidate = waits, .told = {}});
+      id, Connection{.hello = hello, .peer = peer, .is_fenced = false, .is_candidate = waits});
   return reads;
 }
 
@@ -203,7 +202,7 @@ BodyPlan PsCore::body(ConnectionId id, Clock::time_point now) {
     return {.next = BodyPlan::Next::kStop};
   }
   if (from.hello.purpose == net::ChannelPurpose::kControl) {
-    told(id, from);
+    metrics_came(id, from);
     return {};
   }
   now_ = now;
@@ -215,16 +214,36 @@ BodyPlan PsCore::body(ConnectionId id, Clock::time_point now) {
 
 BodyPlan PsCore::control(ConnectionId id, Connection& from, const FrameHeader& header,
                          Clock::time_point now) {
+  const bool is_chief = task_.cluster.rank_of(from.hello.from) == 0;
   switch (header.kind) {
     case FrameKind::kMetrics:
-      return receive_metrics(id, from, header);
-    case FrameKind::kGetMetrics:
-      return ask_metrics(id, from, header);
+      if (const auto plan = TelemetryRelay::begin(from.incoming, header)) {
+        return *plan;
+      }
+      break;
+    case FrameKind::kGetMetrics: {
+      net::GetMetrics request;
+      if (header.body_size == 0 && !request.from_header(header) && is_chief) {
+        out_.add(AnswerMetrics{.to = id, .request_id = request.request_id});
+        return {};
+      }
+      break;
+    }
     case FrameKind::kTrace:
-      return begin_trace(id, from, header);
+      if (is_chief && relay_.set_window(header)) {
+        for (const auto& range : ranges_) {
+          range->times().trace(relay_.window());
+        }
+        return {};
+      }
+      break;
     default:
-      return beat(id, from, header, now);
+      if (net::Heartbeat beat; header.body_size == 0 && !beat.from_header(header)) {
+        return record_heartbeat(id, from, beat, now);
+      }
+      break;
   }
+  return refuse_control(id, from, header);
 }
 
 BodyPlan PsCore::refuse_control(ConnectionId id, const Connection& from,
@@ -238,50 +257,11 @@ BodyPlan PsCore::refuse_control(ConnectionId id, const Connection& from,
   return {.next = BodyPlan::Next::kStop};
 }
 
-BodyPlan PsCore::receive_metrics(ConnectionId id, Connection& from, const FrameHeader& header) {
-  if (net::MetricsFrame{}.from_header(header) || header.body_size == 0 ||
-      header.body_size > net::kMaxMetricsBytes) {
-    return refuse_control(id, from, header);
-  }
-  from.told.resize(header.body_size);
-  from.place = {std::as_writable_bytes(std::span(from.told))};
-  return {.next = BodyPlan::Next::kInto, .places = from.place};
-}
-
-BodyPlan PsCore::ask_metrics(ConnectionId id, const Connection& from, const FrameHeader& header) {
-  net::GetMetrics request;
-  if (header.body_size != 0 || request.from_header(header) ||
-      task_.cluster.rank_of(from.hello.from) != 0) {
-    return refuse_control(id, from, header);
-  }
-  out_.add(AnswerMetrics{.to = id, .request_id = request.request_id});
-  return {};
-}
-
-BodyPlan PsCore::begin_trace(ConnectionId id, const Connection& from, const FrameHeader& header) {
-  net::TraceSteps steps;
-  if (header.body_size != 0 || steps.from_header(header) || steps.count > StepWindow::kMost ||
-      // Only the chief (rank 0) may start a trace.
-      task_.cluster.rank_of(from.hello.from) != 0) {
-    return refuse_control(id, from, header);
-  }
-  window_ = {.from = steps.from, .count = steps.count};
-  for (const auto& range : ranges_) {
-    range->times().trace(window_);
-  }
-  return {};
-}
-
-void PsCore::told(ConnectionId id, Connection& from) {
-  std::deque<std::string>& texts = told_[task_.cluster.rank_of(from.hello.from)];
-  texts.push_back(std::move(from.told));
-  if (texts.size() > kMostTold) {
-    // Bounded: a chief that asks for no metrics must not cost memory.
-    texts.pop_front();
-  }
-  // Every trainer sends metrics regularly, so all of them receive the window soon.
-  if (window_.count != 0 && ranges_.front()->host().step() < window_.end()) {
-    out_.add(SendTrace{.to = id, .window = window_});
+// Every trainer sends metrics regularly, so all of them receive the window soon.
+void PsCore::metrics_came(ConnectionId id, Connection& from) {
+  relay_.keep(task_.cluster.rank_of(from.hello.from), std::move(from.incoming.text));
+  if (relay_.window().count != 0 && ranges_.front()->host().step() < relay_.window().end()) {
+    out_.add(SendTrace{.to = id, .window = relay_.window()});
   }
 }
 
@@ -290,14 +270,6 @@ PsMetrics PsCore::take_metrics() {
   const bool serves_other = ranges_.front()->host().is_backup() && ranges_.size() > 1 &&
                             !ranges_.back()->host().is_backup();
   return (serves_other ? ranges_.back() : ranges_.front())->take_metrics();
-}
-
-std::vector<std::string> PsCore::take_metrics_of_trainers() {
-  std::vector<std::string> told;
-  for (auto& [rank, texts] : std::exchange(told_, {})) {
-    std::ranges::move(texts, std::back_inserter(told));
-  }
-  return told;
 }
 
 bool PsCore::awaits_clock() const noexcept {
@@ -311,12 +283,8 @@ void PsCore::clock(Clock::time_point now) {
   }
 }
 
-BodyPlan PsCore::beat(ConnectionId id, const Connection& from, const FrameHeader& header,
-                      Clock::time_point now) {
-  net::Heartbeat beat;
-  if (header.body_size != 0 || beat.from_header(header)) {
-    return refuse_control(id, from, header);
-  }
+BodyPlan PsCore::record_heartbeat(ConnectionId id, const Connection& from,
+                                  const net::Heartbeat& beat, Clock::time_point now) {
   if (from.is_candidate) {
     return {};  // a sign of life of another process than the chief's
   }
@@ -331,7 +299,7 @@ BodyPlan PsCore::beat(ConnectionId id, const Connection& from, const FrameHeader
   if (beat.generation != 0 && std::ranges::none_of(ranges_, [&](const auto& range) {
         return range->host().is_as_new_as(beat.generation);
       })) {
-    ranges_.front()->out().send(id, net::Fenced{header.request_id}.to_header());
+    ranges_.front()->out().send(id, net::Fenced{beat.request_id}.to_header());
   }
   return {};
 }

@@ -12,15 +12,11 @@
 // Not thread-safe: the ps's only thread owns it.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -30,6 +26,7 @@
 #include "roles/ps/core/outbox.h"
 #include "roles/ps/core/process_order.h"
 #include "roles/ps/core/range_replica.h"
+#include "roles/ps/core/telemetry_relay.h"
 #include "roles/run/effect_queue.h"
 #include "roles/run/outcome.h"
 #include "roles/run/task.h"
@@ -129,12 +126,10 @@ class PsCore {
 
   // --- telemetry
 
-  // take_metrics(): of the range that this ps serves, its own first. take_metrics_of_trainers():
-  // the metrics that trainers have sent since the last call, verbatim; of each trainer the newest
-  // kMostTold.
-  static constexpr std::size_t kMostTold = 4;
+  // Returns the metrics of the range that this ps serves, its own first.
   [[nodiscard]] PsMetrics take_metrics();
-  [[nodiscard]] std::vector<std::string> take_metrics_of_trainers();
+  // The metrics of trainers.
+  [[nodiscard]] TelemetryRelay& relay() noexcept { return relay_; }
   // Returns whether the last call made a step whose time is measured; clock() is then to be called
   // with the time of its end. (A core has only the time at the beginning of a call.)
   [[nodiscard]] bool awaits_clock() const noexcept;
@@ -167,8 +162,7 @@ class PsCore {
     std::string peer;
     bool is_fenced = false;     // of a replaced process: its frames are ignored
     bool is_candidate = false;  // of a process that is not the chief yet
-    std::string told;           // metrics of a trainer, while they are received
-    std::array<std::span<std::byte>, 1> place = {};  // the destination of `told`
+    TelemetryRelay::Incoming incoming = {};
   };
 
   [[nodiscard]] std::string self_text() const { return describe(task_.cluster, task_.self); }
@@ -190,13 +184,10 @@ class PsCore {
   // Handles a frame on a control channel.
   BodyPlan control(ConnectionId id, Connection& from, const net::FrameHeader& header,
                    Clock::time_point now);
-  BodyPlan beat(ConnectionId id, const Connection& from, const net::FrameHeader& header,
-                Clock::time_point now);
-  BodyPlan receive_metrics(ConnectionId id, Connection& from, const net::FrameHeader& header);
-  BodyPlan ask_metrics(ConnectionId id, const Connection& from, const net::FrameHeader& header);
-  BodyPlan begin_trace(ConnectionId id, const Connection& from, const net::FrameHeader& header);
+  BodyPlan record_heartbeat(ConnectionId id, const Connection& from, const net::Heartbeat& beat,
+                            Clock::time_point now);
   // Keeps a trainer's metrics, and sends the trainer the window of steps to trace, if there is one.
-  void told(ConnectionId id, Connection& from);
+  void metrics_came(ConnectionId id, Connection& from);
   BodyPlan refuse_control(ConnectionId id, const Connection& from, const net::FrameHeader& header);
   // Once the chief has ended the run at one range, it is over for all.
   [[nodiscard]] bool is_over() const;
@@ -217,9 +208,7 @@ class PsCore {
       out_;
   std::vector<std::unique_ptr<RangeReplica>> ranges_;
   ConnectionMap<Connection> connections_;
-  std::map<std::size_t, std::deque<std::string>>
-      told_;           // by rank, since the last take_metrics_of_trainers()
-  StepWindow window_;  // the steps that all tasks trace
+  TelemetryRelay relay_;
   Clock::time_point next_heartbeat_;
   Clock::time_point now_{};  // of the body under way
   bool ended_ = false;

@@ -266,7 +266,7 @@ void ParameterServer::apply(const AnswerMetrics& effect) {
     own.process.bytes_sent += served->meter().bytes_sent();
     own.process.bytes_received += served->meter().bytes_received();
   }
-  std::vector<std::string> texts = core_.take_metrics_of_trainers();
+  std::vector<std::string> texts = core_.relay().take();
   texts.insert(texts.begin(), to_json(own));
   connection->send(net::MetricsReplyFrame{effect.request_id}.to_header(),
                    net::encode_metrics(texts));
