@@ -17,19 +17,15 @@ std::size_t first_of(const net::RankSet& ranks) {
 
 // Returns whether these are trainers of the run, and as many as one update needs.
 bool may_update(const Shard& shard, const net::RankSet& ranks) {
-  const RunConfig& config = shard.config();
   std::size_t count = 0;
   for (const std::uint64_t bits : ranks) {
     count += static_cast<std::size_t>(std::popcount(bits));
   }
-  const std::size_t in_last = config.trainers % 64;
+  const std::size_t in_last = shard.config().trainers % 64;
   // Bits beyond the last trainer name no rank of this run.
   const bool are_trainers = in_last == 0 || ranks.back() >> in_last == 0;
   // A correct primary makes no step with more or fewer gradients.
-  const std::size_t wanted = !config.sync_replicas               ? 1
-                             : config.replicas_to_aggregate != 0 ? config.replicas_to_aggregate
-                                                                 : config.trainers;
-  return are_trainers && count == wanted;
+  return are_trainers && count == shard.policy().wanted();
 }
 
 BackupReceiver::Refused refused(std::string why) { return {.why = std::move(why)}; }

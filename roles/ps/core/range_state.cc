@@ -118,15 +118,11 @@ std::size_t RangeState::trainers_needed() const {
   if (!shard_) {
     return trainers();
   }
-  const RunConfig& config = shard_->config();
   // Async: a single trainer can go on alone.
-  if (!config.sync_replicas || shard_->finished()) {
+  if (!shard_->config().sync_replicas || shard_->finished()) {
     return 0;
   }
-  if (scheduler_) {
-    return scheduler_->least();
-  }
-  return config.replicas_to_aggregate != 0 ? config.replicas_to_aggregate : trainers();
+  return scheduler_ ? scheduler_->least() : shard_->policy().wanted();
 }
 
 std::optional<std::string> RangeState::fault_in(const FrameHeader& header) const {

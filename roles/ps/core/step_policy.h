@@ -109,6 +109,8 @@ class StepPolicy {
 
   // --- the step
 
+  // Returns how many gradients a step uses.
+  [[nodiscard]] virtual std::size_t wanted() const noexcept { return 1; }
   // The step that leads to the parameters of `step` has been made, from gradients of `trainers`.
   virtual void step_made(std::uint64_t step, std::span<const std::uint64_t> trainers) = 0;
   // Returns the trainers (elastic: micro-batches) whose gradient of the current step is missing, in

@@ -30,6 +30,7 @@ class SynchronousPolicy : public StepPolicy {
   void step_made(std::uint64_t /*step*/, std::span<const std::uint64_t> /*trainers*/) override {
     slots_.clear();
   }
+  [[nodiscard]] std::size_t wanted() const noexcept final { return wanted_; }
   [[nodiscard]] std::vector<std::size_t> missing() const final { return slots_.missing(); }
   [[nodiscard]] std::size_t lacks() const noexcept final { return wanted_ - slots_.filled(); }
   std::size_t conclude() override;

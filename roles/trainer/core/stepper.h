@@ -56,7 +56,7 @@ class Stepper {
   // trainers share the next step.
   [[nodiscard]] Batch batch_after() const noexcept;
   // Returns the number of the current step's push, above every number that a ps has told this
-  // trainer to count from; see roles/ps/core/shard.h.
+  // trainer to count from; see roles/ps/core/step_policy.h.
   [[nodiscard]] std::uint64_t sequence() const noexcept { return numbered_ + 1; }
   // Steps that this process has made since its pull.
   [[nodiscard]] std::uint64_t made() const noexcept { return made_; }
