@@ -153,8 +153,9 @@ template <typename Message>
   Message read;
   FrameHeader rest = header;
   rest.flags &= static_cast<std::uint16_t>(~unsigned{kFields.always});
-  const bool are_values = std::apply(
-      [&](const auto&... field) { return (field.take(rest, read) & ... & true); }, kFields.fields);
+  bool are_values = true;
+  const auto take = [&](const auto& field) { are_values = field.take(rest, read) && are_values; };
+  std::apply([&take](const auto&... field) { (take(field), ...); }, kFields.fields);
   if (rest.flags != 0) return WireError::kBadFlags;
   const bool is_empty =
       (rest.request_id | rest.step | rest.sequence | rest.range_begin | rest.generation) == 0;
