@@ -171,15 +171,16 @@ asan-build:
 # in them. asan runs them.
 WITHOUT_THREADS = GTEST_FILTER='-*Checkpoint*DamageTest*:*CheckpointPowerCutTest*'
 
-tsan: tsan-build ## run the multi-threaded tests of net/, roles/ and whole tasks under ThreadSanitizer
+tsan: tsan-build ## run the multi-threaded tests of net/, run/, storage/, model/, roles/ and whole tasks under ThreadSanitizer
 	@$(CTEST) --test-dir build/tsan/tests/net --output-on-failure --no-tests=error
-	@$(WITHOUT_THREADS) $(CTEST) --test-dir build/tsan/tests/roles --output-on-failure --no-tests=error
+	@for folder in run storage model roles; do \
+	  $(WITHOUT_THREADS) $(CTEST) --test-dir build/tsan/tests/$$folder --output-on-failure --no-tests=error || exit; done
 	@$(CTEST) --test-dir build/tsan/tests/process --output-on-failure --no-tests=error
 
 tsan-build:
 	@.ci/install build test
 	@$(CONFIGURE) tsan
-	@$(COMPILE) tsan --target tests/net/all tests/roles/all tests/process/all
+	@$(COMPILE) tsan --target tests/net/all tests/run/all tests/storage/all tests/model/all tests/roles/all tests/process/all
 
 fuzz: fuzz-build ## fuzz each decoder for FUZZ_SECONDS=60 with libFuzzer
 	@$(CTEST) --test-dir build/fuzz --label-regex fuzz --output-on-failure --no-tests=error

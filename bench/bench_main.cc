@@ -23,7 +23,7 @@
 
 #include "bench/benchmarks.h"
 #include "math/large_copies.h"
-#include "roles/process/log.h"
+#include "run/process/log.h"
 
 namespace {
 

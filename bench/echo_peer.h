@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "roles/run/task.h"
+#include "run/task.h"
 
 namespace disttf::bench {
 

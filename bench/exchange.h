@@ -14,10 +14,10 @@
 #include "math/aligned.h"
 #include "math/model.h"
 #include "net/transport/secrets.h"
-#include "roles/process/stop_signal.h"
-#include "roles/run/run_config.h"
-#include "roles/run/task.h"
 #include "roles/trainer/shell/ps_client.h"
+#include "run/process/stop_signal.h"
+#include "run/run_config.h"
+#include "run/task.h"
 
 namespace disttf::bench {
 

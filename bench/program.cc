@@ -18,9 +18,9 @@
 #include "bench/echo_peer.h"
 #include "math/aligned.h"
 #include "net/transport/packet_socket.h"
-#include "roles/process/stop_signal.h"
-#include "roles/program/core/program_message.h"
-#include "roles/program/shell/program_link.h"
+#include "run/process/stop_signal.h"
+#include "run/program/program_link.h"
+#include "run/program/program_message.h"
 
 namespace disttf::bench {
 namespace {

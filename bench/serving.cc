@@ -26,8 +26,8 @@
 #include "math/model.h"
 #include "net/http/http_service.h"
 #include "net/transport/listening.h"
-#include "roles/checkpoint/core/checkpoint_store.h"
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
+#include "storage/checkpoint/core/checkpoint_store.h"
 
 namespace disttf::bench {
 namespace {

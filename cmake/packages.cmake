@@ -28,7 +28,7 @@ target_compile_definitions(disttf_openssl PRIVATE OPENSSL_SUPPRESS_DEPRECATED)
 add_library(disttf_asio INTERFACE)
 target_include_directories(disttf_asio SYSTEM INTERFACE ${ASIO_INCLUDE_DIR})
 # Asio 1.22 looks for <experimental/coroutine> with clang, although <coroutine> exists; the definition corrects that.
-# Asio's handlers are allocated with operator new, which has a reserve (roles/process/memory_reserve.h), and not with
+# Asio's handlers are allocated with operator new, which has a reserve (run/process/memory_reserve.h), and not with
 # std::aligned_alloc().
 target_compile_definitions(disttf_asio INTERFACE
   ASIO_STANDALONE ASIO_NO_DEPRECATED ASIO_HAS_CO_AWAIT=1 ASIO_DISABLE_STD_ALIGNED_ALLOC)

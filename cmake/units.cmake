@@ -14,8 +14,8 @@
 set(DISTTF_UNIT_SOURCES 32)
 
 # disttf_unite_modules(modules): combines the sources of modules (cmake/flags.cmake) of one layer that have the same
-# compile options into libraries of the layer. A layer is a top-level folder, or its part with or without
-# Asio: net/wire, roles/'s cores, roles/'s shells.
+# compile options into libraries of the layer. A layer is a top-level folder, net/wire, or one of the two parts of
+# run/, storage/, model/ and roles/: the cores, which are without Asio (disttf_run, disttf_*_core), and the shells.
 function(disttf_unite_modules modules)
   set(nothing ${CMAKE_BINARY_DIR}/units/nothing.cc)
   file(CONFIGURE OUTPUT ${nothing} CONTENT "// A library wants a source.\n" @ONLY)
@@ -117,8 +117,8 @@ function(_disttf_layer module result)
   string(REGEX MATCH "^[a-z]+" layer ${place})
   if(place STREQUAL net/wire)
     set(layer wire)
-  elseif(layer STREQUAL roles)
-    if(place MATCHES "/(core|run)$")
+  elseif(layer MATCHES "^(run|storage|model|roles)$")
+    if(module MATCHES "^disttf_(run|.*_core)$")
       set(layer cores)
     else()
       set(layer shells)

@@ -16,7 +16,7 @@
 #include "main/parse_flags.h"
 #include "main/version.h"
 #include "roles/launch/shell/control_client.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf {
 namespace {

@@ -8,7 +8,7 @@
 #include "main/flags/group_names.h"
 #include "main/help_text.h"
 #include "math/model_spec.h"
-#include "roles/run/setting.h"
+#include "run/setting.h"
 
 namespace disttf {
 namespace {

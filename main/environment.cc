@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "net/transport/secrets.h"
-#include "roles/run/gpu_list.h"
+#include "run/gpu_list.h"
 
 namespace disttf {
 namespace {

@@ -9,14 +9,14 @@
 
 #include "net/http/http_proxy.h"
 #include "net/resolvers/resolvers.h"
-#include "roles/monitor/shell/plot_command.h"
-#include "roles/store/shell/store_environment.h"
+#include "run/monitor/shell/plot_command.h"
+#include "storage/store/shell/store_environment.h"
 
 namespace disttf {
 
 using net::Environment;
 
-// Further variables that decide about GPUs; roles/run/gpu_list.h has the lists.
+// Further variables that decide about GPUs; run/gpu_list.h has the lists.
 inline constexpr const char* kDeviceOrder = "CUDA_DEVICE_ORDER";
 inline constexpr const char* kCublasWorkspace = "CUBLAS_WORKSPACE_CONFIG";
 

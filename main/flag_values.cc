@@ -12,7 +12,7 @@
 
 #include "net/http/url.h"
 #include "net/wire/text.h"
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
 
 namespace disttf {
 namespace {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "roles/process/attempt.h"
-#include "roles/run/chaos_options.h"
+#include "run/chaos_options.h"
+#include "run/process/attempt.h"
 
 namespace disttf {
 

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <utility>
 
-#include "roles/monitor/core/text_table.h"
+#include "run/monitor/core/text_table.h"
 
 namespace disttf {
 namespace {

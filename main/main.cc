@@ -12,9 +12,9 @@
 #include "main/run_command_line.h"
 #include "math/large_copies.h"
 #include "net/http/tls.h"
-#include "roles/process/log.h"
-#include "roles/process/memory_reserve.h"
-#include "roles/process/stop_signal.h"
+#include "run/process/log.h"
+#include "run/process/memory_reserve.h"
+#include "run/process/stop_signal.h"
 
 namespace {
 

@@ -18,8 +18,8 @@
 #include "main/render/user_program.h"
 #include "main/render_program.h"
 #include "net/wire/text.h"
-#include "roles/run/outcome.h"
-#include "roles/store/core/store_url.h"
+#include "run/outcome.h"
+#include "storage/store/core/store_url.h"
 
 namespace disttf {
 namespace {

@@ -18,12 +18,12 @@
 #include "main/environment.h"
 #include "net/transport/descriptor_limit.h"
 #include "net/transport/secrets.h"
-#include "roles/process/attempt.h"
-#include "roles/process/confinement.h"
-#include "roles/process/log.h"
-#include "roles/process/sandbox.h"
-#include "roles/run/outcome.h"
-#include "roles/store/shell/storage.h"
+#include "run/outcome.h"
+#include "run/process/attempt.h"
+#include "run/process/confinement.h"
+#include "run/process/log.h"
+#include "run/process/sandbox.h"
+#include "storage/store/shell/storage.h"
 
 namespace disttf {
 namespace {

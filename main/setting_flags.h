@@ -1,4 +1,4 @@
-// The settings of a run (roles/run/setting.h) as flags: each row of the table is an option; no
+// The settings of a run (run/setting.h) as flags: each row of the table is an option; no
 // setting is named here.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "roles/run/setting.h"
+#include "run/setting.h"
 
 namespace disttf {
 

@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "roles/process/log.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
+#include "run/process/log.h"
 #include "text/shown_text.h"
 
 namespace disttf {

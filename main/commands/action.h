@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "net/resolvers/resolvers.h"
-#include "roles/process/sandbox.h"
-#include "roles/process/system_calls.h"
+#include "run/process/sandbox.h"
+#include "run/process/system_calls.h"
 
 namespace disttf {
 

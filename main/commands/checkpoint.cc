@@ -5,7 +5,7 @@
 #include "main/commands/registry.h"
 #include "main/flag_values.h"
 #include "net/wire/text.h"
-#include "roles/checkpoint/shell/checkpoint_command.h"
+#include "storage/checkpoint/shell/checkpoint_command.h"
 
 namespace disttf {
 namespace {

@@ -15,8 +15,8 @@
 #include "main/commands/words.h"
 #include "main/environment.h"
 #include "main/flags/process.h"
-#include "roles/process/attempt.h"
-#include "roles/process/log.h"
+#include "run/process/attempt.h"
+#include "run/process/log.h"
 
 namespace disttf {
 

@@ -2,8 +2,8 @@
 
 #include "main/commands/registry.h"
 #include "main/flags/flag_group.h"
-#include "roles/store/shell/storage.h"
-#include "roles/store/shell/store_command.h"
+#include "storage/store/shell/storage.h"
+#include "storage/store/shell/store_command.h"
 
 namespace disttf {
 namespace {

@@ -8,7 +8,7 @@
 #include "main/flag_values.h"
 #include "main/flags/flag_group.h"
 #include "net/wire/text.h"
-#include "roles/process/stop_signal.h"
+#include "run/process/stop_signal.h"
 
 namespace disttf {
 namespace {

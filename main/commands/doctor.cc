@@ -1,4 +1,4 @@
-#include "roles/doctor/shell/doctor.h"
+#include "main/doctor/doctor.h"
 
 #include <CLI/CLI.hpp>
 

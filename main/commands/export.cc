@@ -8,9 +8,9 @@
 #include "main/flags/flag_group.h"
 #include "main/version.h"
 #include "math/denormals.h"
-#include "roles/export/shell/export_command.h"
-#include "roles/process/machine.h"
-#include "roles/store/shell/storage.h"
+#include "model/export/export_command.h"
+#include "run/process/machine.h"
+#include "storage/store/shell/storage.h"
 
 namespace disttf {
 namespace {

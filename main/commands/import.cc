@@ -7,8 +7,8 @@
 #include "main/flags/model_input.h"
 #include "main/flags/training.h"
 #include "math/model_spec.h"
-#include "roles/import/shell/import_command.h"
-#include "roles/store/shell/storage.h"
+#include "model/import/import_command.h"
+#include "storage/store/shell/storage.h"
 
 namespace disttf {
 namespace {

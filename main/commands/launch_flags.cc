@@ -10,8 +10,8 @@
 #include "main/render/deployment.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/program_command.h"
-#include "roles/process/gpus.h"
-#include "roles/run/run_config.h"
+#include "run/process/gpus.h"
+#include "run/run_config.h"
 
 namespace disttf {
 namespace {

@@ -12,7 +12,7 @@
 #include "main/flags/program.h"
 #include "main/flags/run.h"
 #include "roles/launch/shell/launcher.h"
-#include "roles/process/log.h"
+#include "run/process/log.h"
 
 namespace disttf {
 

@@ -2,7 +2,7 @@
 
 #include "main/commands/registry.h"
 #include "main/flags/flag_group.h"
-#include "roles/store/shell/store_command.h"
+#include "storage/store/shell/store_command.h"
 
 namespace disttf {
 namespace {

@@ -16,8 +16,8 @@
 #include "main/model_file.h"
 #include "math/model_spec.h"
 #include "net/wire/text.h"
-#include "roles/run/run_config.h"
-#include "roles/run/setting.h"
+#include "run/run_config.h"
+#include "run/setting.h"
 
 namespace disttf {
 namespace {

@@ -7,8 +7,8 @@
 #include "main/flag_values.h"
 #include "main/flags/flag_group.h"
 #include "net/wire/text.h"
-#include "roles/monitor/core/run_chart.h"
-#include "roles/monitor/shell/plot_command.h"
+#include "run/monitor/core/run_chart.h"
+#include "run/monitor/shell/plot_command.h"
 
 namespace disttf {
 namespace {

@@ -9,9 +9,9 @@
 #include "main/flags/model_input.h"
 #include "math/denormals.h"
 #include "math/model_spec.h"
+#include "model/predict/predict_command.h"
 #include "net/wire/text.h"
-#include "roles/predict/shell/predict_command.h"
-#include "roles/process/machine.h"
+#include "run/process/machine.h"
 
 namespace disttf {
 namespace {

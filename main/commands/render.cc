@@ -8,8 +8,8 @@
 #include "main/flags/run.h"
 #include "main/render_flags.h"
 #include "net/wire/text.h"
-#include "roles/download/datasets.h"
 #include "roles/launch/shell/program_command.h"
+#include "storage/download/datasets.h"
 
 namespace disttf {
 namespace {

@@ -11,9 +11,9 @@
 #include "main/environment.h"
 #include "net/http/tls.h"
 #include "net/transport/credentials.h"
-#include "roles/store/core/google_federation.h"
-#include "roles/store/core/store_url.h"
-#include "roles/store/shell/store_environment.h"
+#include "storage/store/core/google_federation.h"
+#include "storage/store/core/store_url.h"
+#include "storage/store/shell/store_environment.h"
 
 namespace disttf {
 namespace {

@@ -1,5 +1,5 @@
 // Collects the files, folders and ports that a process needs, from its options and the environment:
-// the allow-list of its sandbox (roles/process/sandbox.h).
+// the allow-list of its sandbox (run/process/sandbox.h).
 //
 // Creates missing folders that the process will write to: the sandbox cannot allow what does not
 // exist.
@@ -10,9 +10,9 @@
 #include <string>
 
 #include "net/resolvers/resolvers.h"
-#include "roles/monitor/shell/metrics_address.h"
-#include "roles/process/sandbox.h"
 #include "roles/trainer/shell/trainer.h"
+#include "run/monitor/shell/metrics_address.h"
+#include "run/process/sandbox.h"
 
 namespace disttf {
 

@@ -18,8 +18,8 @@
 #include "main/version.h"
 #include "math/denormals.h"
 #include "net/wire/text.h"
-#include "roles/process/machine.h"
 #include "roles/serve/shell/serve_command.h"
+#include "run/process/machine.h"
 
 namespace disttf {
 namespace {

@@ -9,8 +9,8 @@
 #include "main/flags/flag_group.h"
 #include "main/flags/group_names.h"
 #include "net/wire/text.h"
-#include "roles/monitor/shell/plot_command.h"
-#include "roles/monitor/shell/record_page.h"
+#include "run/monitor/shell/plot_command.h"
+#include "run/monitor/shell/record_page.h"
 
 namespace disttf {
 namespace {

@@ -7,12 +7,12 @@
 #include "math/denormals.h"
 #include "math/kernels.h"
 #include "roles/chief/shell/chief.h"
-#include "roles/download/dataset_source.h"
-#include "roles/process/stop_signal.h"
 #include "roles/ps/shell/parameter_server.h"
-#include "roles/run/outcome.h"
 #include "roles/servers/shell/driver.h"
 #include "roles/trainer/shell/worker.h"
+#include "run/outcome.h"
+#include "run/process/stop_signal.h"
+#include "storage/download/dataset_source.h"
 
 namespace disttf {
 namespace {

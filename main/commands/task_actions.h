@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "main/commands/action.h"
-#include "roles/evaluator/shell/evaluator.h"
+#include "roles/evaluator/evaluator.h"
 #include "roles/launch/shell/launcher.h"
-#include "roles/monitor/shell/metrics_address.h"
 #include "roles/trainer/shell/trainer.h"
+#include "run/monitor/shell/metrics_address.h"
 
 namespace disttf {
 

@@ -15,7 +15,7 @@
 #include "main/flags/group_names.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/program_command.h"
-#include "roles/process/machine.h"
+#include "run/process/machine.h"
 
 namespace disttf {
 namespace {

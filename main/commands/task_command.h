@@ -15,7 +15,7 @@
 #include "main/flags/program.h"
 #include "main/flags/run.h"
 #include "net/resolvers/resolvers.h"
-#include "roles/evaluator/shell/evaluator.h"
+#include "roles/evaluator/evaluator.h"
 #include "roles/launch/shell/own_program.h"
 #include "roles/trainer/shell/trainer.h"
 

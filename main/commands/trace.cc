@@ -3,7 +3,7 @@
 #include "main/commands/manage.h"
 #include "main/commands/registry.h"
 #include "main/flags/flag_group.h"
-#include "roles/monitor/core/step_sampling.h"
+#include "run/monitor/core/step_sampling.h"
 
 namespace disttf {
 namespace {

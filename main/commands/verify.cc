@@ -1,4 +1,4 @@
-#include "roles/verify/shell/verify.h"
+#include "main/verify/verify.h"
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -9,7 +9,7 @@
 #include "main/flags/flag_group.h"
 #include "main/flags/program.h"
 #include "math/denormals.h"
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
 
 namespace disttf {
 namespace {

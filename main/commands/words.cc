@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "net/wire/text.h"
-#include "roles/store/shell/storage.h"
+#include "storage/store/shell/storage.h"
 
 namespace disttf {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "roles/monitor/shell/address_files.h"
-#include "roles/monitor/shell/metrics_address.h"
-#include "roles/monitor/shell/page_server.h"
+#include "run/monitor/shell/address_files.h"
+#include "run/monitor/shell/metrics_address.h"
+#include "run/monitor/shell/page_server.h"
 
 namespace disttf {
 

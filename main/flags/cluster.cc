@@ -6,7 +6,7 @@
 #include "main/flags/flag_group.h"
 #include "main/flags/group_names.h"
 #include "net/resolvers/tf_config.h"
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
 
 namespace disttf {
 namespace {

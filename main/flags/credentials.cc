@@ -14,8 +14,8 @@
 #include "net/transport/secrets.h"
 #include "net/transport/task_certificates.h"
 #include "net/wire/text.h"
-#include "roles/process/confinement.h"
-#include "roles/process/log.h"
+#include "run/process/confinement.h"
+#include "run/process/log.h"
 
 namespace disttf {
 namespace {

@@ -8,9 +8,9 @@
 #include "main/flag_values.h"
 #include "main/flags/flag_group.h"
 #include "net/wire/text.h"
-#include "roles/download/datasets.h"
-#include "roles/store/core/store_url.h"
-#include "roles/store/shell/storage.h"
+#include "storage/download/datasets.h"
+#include "storage/store/core/store_url.h"
+#include "storage/store/shell/storage.h"
 
 namespace disttf {
 namespace {

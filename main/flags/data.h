@@ -8,7 +8,7 @@
 
 #include "main/environment.h"
 #include "main/own_data_flags.h"
-#include "roles/download/dataset_source.h"
+#include "storage/download/dataset_source.h"
 
 namespace disttf {
 

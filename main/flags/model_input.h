@@ -5,7 +5,7 @@
 #include <string>
 
 #include "math/model_spec.h"
-#include "roles/predict/core/input_range.h"
+#include "model/predict/input_range.h"
 
 namespace disttf {
 

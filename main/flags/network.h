@@ -6,7 +6,7 @@
 #include <string>
 
 #include "main/flags/credentials.h"
-#include "roles/run/task.h"
+#include "run/task.h"
 
 namespace disttf {
 

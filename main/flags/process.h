@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "roles/process/log.h"
+#include "run/process/log.h"
 
 namespace disttf {
 

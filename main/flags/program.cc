@@ -8,8 +8,8 @@
 #include "main/flag_values.h"
 #include "main/flags/flag_group.h"
 #include "main/flags/group_names.h"
-#include "roles/run/run_config.h"
-#include "roles/run/setting.h"
+#include "run/run_config.h"
+#include "run/setting.h"
 
 namespace disttf {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "main/flag_values.h"
 #include "main/flags/flag_group.h"
-#include "roles/run/run_config.h"
-#include "roles/store/core/store_url.h"
-#include "roles/store/shell/storage.h"
+#include "run/run_config.h"
+#include "storage/store/core/store_url.h"
+#include "storage/store/shell/storage.h"
 
 namespace disttf {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "main/setting_flags.h"
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
 
 namespace disttf {
 

@@ -67,7 +67,7 @@ struct Hello {
   // To a ps: which of the ranges it hosts. 0: its own, 1: that of the ps before it.
   std::uint8_t replica = 0;
   // Of the sender's process. It tells a restarted task from its predecessor, and which of two
-  // processes of one trainer is the newer one: the higher. See roles/run/incarnation.h.
+  // processes of one trainer is the newer one: the higher. See run/incarnation.h.
   std::uint64_t incarnation = 0;
   LastAnswer last = {};  // on a step channel
   friend bool operator==(const Hello&, const Hello&) = default;

@@ -1,5 +1,5 @@
 // Metrics of tasks during a run, over control channels: METRICS, GET_METRICS, METRICS_REPLY and
-// TRACE. roles/monitor/core/task_metrics.h defines the texts; here they are bytes.
+// TRACE. run/monitor/core/task_metrics.h defines the texts; here they are bytes.
 //
 //   METRICS        trainer -> ps 0     body: a text of at most kMaxMetricsBytes; not answered
 //   GET_METRICS    chief -> ps         no body

@@ -39,7 +39,7 @@ struct RunTaskRequest {
   std::chrono::seconds peer{1};
   std::chrono::seconds worker{1};
   std::chrono::seconds heartbeat_timeout{1};
-  std::uint8_t data = kAnyData;  // never 0; roles/download/datasets.h has the numbers
+  std::uint8_t data = kAnyData;  // never 0; storage/download/datasets.h has the numbers
   friend bool operator==(const RunTaskRequest&, const RunTaskRequest&) = default;
 };
 

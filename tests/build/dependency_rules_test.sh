@@ -8,9 +8,11 @@ set -euo pipefail
 # allowed ROOM: prints the modules whose headers it may include, as a regular expression; fails if ROOM is not a
 # module.
 allowed() {
-  local run='net/wire|math|data/json|roles/run'
-  local process="$run|data|net/transport|roles/process"
-  local store='roles/store/core|roles/store/shell'
+  local run='net/wire|math|data/json|run'
+  local process="$run|data|net/transport|run/process"
+  local store='storage/store/core|storage/store/shell'
+  local checkpoint='storage/checkpoint/core|storage/checkpoint/shell'
+  local monitor='run/monitor/core|run/monitor/shell'
   case $1 in
     text | data/json | net/wire) echo 'nothing' ;;
     data) echo 'data/json' ;;
@@ -19,46 +21,39 @@ allowed() {
     math/losses) echo 'math' ;;
     math/layers) echo 'math' ;;
     net/transport | net/resolvers) echo 'net/wire' ;;
-    main/render) echo 'net/wire|data/json' ;;
     net/http) echo 'net/wire|net/transport' ;;
-    roles/run) echo 'net/wire|math|data/json' ;;
-    roles/store/core) echo "$run|data" ;;
-    roles/store/shell) echo "$process|net/http|roles/store/core" ;;
-    roles/checkpoint/core) echo "$run|data" ;;
-    roles/model/core) echo "$run|data" ;;
-    roles/model/shell) echo "$process|$store|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core" ;;
-    roles/predict/core) echo "$run|data|data/own|roles/model/core" ;;
-    roles/predict/shell) echo "$process|data/own|roles/download|roles/model/core|roles/model/shell|roles/predict/core|roles/trainer/core" ;;
-    roles/serve/core) echo "$run|data/own|roles/model/core|roles/predict/core" ;;
-    roles/serve/shell) echo "$process|$store|net/http|roles/watch/shell|roles/checkpoint/core|roles/model/core|roles/model/shell|roles/monitor/core|roles/monitor/shell|roles/serve/core" ;;
-    roles/export/core) echo "$run|math/layers|math/losses|data|data/own|roles/model/core|roles/checkpoint/core" ;;
-    roles/export/shell) echo "$process|$store|roles/download|roles/model/core|roles/model/shell|roles/checkpoint/core|roles/export/core" ;;
-    roles/import/core) echo "$run|math/layers|math/losses|data|data/own|roles/model/core" ;;
-    roles/import/shell) echo "$process|$store|roles/checkpoint/core|roles/import/core" ;;
-    roles/evaluator/core) echo "$run|data|roles/checkpoint/core" ;;
-    roles/program/core) echo "$run" ;;
-    roles/program/shell) echo "$process|roles/program/core" ;;
-    roles/watch/shell) echo "$process|roles/model/core|roles/watch/core" ;;
-    roles/evaluator/shell) echo "$process|$store|roles/watch/shell|data/tensorboard|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/model/core|roles/model/shell|roles/download|roles/trainer/core|roles/trainer/shell|roles/chief/shell|roles/evaluator/core" ;;
-    roles/chief/core) echo "$run|roles/checkpoint/core" ;;
+    run) echo 'net/wire|math|data/json' ;;
+    run/process) echo "$process" ;;
+    run/monitor/core) echo "$run|data" ;;
+    run/monitor/shell) echo "$process|storage/store/core|net/http|run/monitor/core" ;;
+    run/program) echo "$process" ;;
+    run/watch) echo "$process|model" ;;
+    storage/store/core) echo "$run|data" ;;
+    storage/store/shell) echo "$process|net/http|storage/store/core" ;;
+    storage/checkpoint/core) echo "$run|data" ;;
+    storage/checkpoint/shell) echo "$process|$store|storage/checkpoint/core" ;;
+    storage/download) echo "$process|$store|data/own|net/http" ;;
+    model) echo "$process|$store|$checkpoint" ;;
+    model/predict) echo "$process|data/own|storage/download|model" ;;
+    model/export) echo "$process|$store|math/layers|math/losses|data/own|storage/download|storage/checkpoint/core|model" ;;
+    model/import) echo "$process|$store|math/layers|math/losses|data/own|storage/checkpoint/core|model" ;;
+    roles/serve/core) echo "$run|data/own|model|model/predict" ;;
+    roles/serve/shell) echo "$process|$store|net/http|run/watch|storage/checkpoint/core|model|$monitor|roles/serve/core" ;;
+    roles/evaluator) echo "$process|$store|data/tensorboard|run/watch|$monitor|storage/checkpoint/core|storage/download|model|roles/trainer/core|roles/trainer/shell|roles/chief/shell" ;;
+    roles/chief/core) echo "$run|storage/checkpoint/core" ;;
     roles/servers/core) echo "$run|roles/launch/core" ;;
-    roles/monitor/core) echo "$run|data" ;;
-    roles/launch/core) echo "$run|roles/program/core" ;;
-    roles/ps/core) echo "$run|roles/monitor/core" ;;
-    roles/verify/core) echo "$run|roles/program/core" ;;
+    roles/launch/core) echo "$run|run/program" ;;
+    roles/ps/core) echo "$run|run/monitor/core" ;;
     roles/*/core) echo "$run" ;;
-    roles/process) echo "$process" ;;
-    roles/checkpoint/shell) echo "$process|$store|roles/checkpoint/core" ;;
-    roles/download) echo "$process|$store|data/own|net/http" ;;
-    roles/monitor/shell) echo "$process|roles/store/core|net/http|roles/monitor/core" ;;
-    roles/ps/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/ps/core" ;;
-    roles/trainer/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core|roles/download|roles/program/core|roles/program/shell|roles/trainer/core" ;;
-    roles/chief/shell) echo "$process|$store|data/tensorboard|roles/program/core|roles/program/shell|roles/monitor/core|roles/monitor/shell|roles/checkpoint/core|roles/checkpoint/shell|roles/model/core|roles/chief/core|roles/trainer/core|roles/trainer/shell" ;;
-    roles/doctor/shell) echo "$process|net/http|roles/doctor/core" ;;
-    roles/launch/shell) echo "$process|roles/program/core|roles/monitor/core|roles/monitor/shell|net/http|roles/launch/core" ;;
-    roles/servers/shell) echo "$process|roles/monitor/core|roles/monitor/shell|roles/download|roles/servers/core|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/chief/shell" ;;
-    roles/verify/shell) echo "$process|roles/program/core|roles/program/shell|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/verify/core" ;;
-    main/flags) echo 'main|(roles|net|data|math)(/[a-z]+)*' ;;
+    roles/ps/shell) echo "$process|$monitor|$checkpoint|roles/ps/core" ;;
+    roles/trainer/shell) echo "$process|$monitor|$checkpoint|model|storage/download|run/program|roles/trainer/core" ;;
+    roles/chief/shell) echo "$process|$store|data/tensorboard|run/program|$monitor|$checkpoint|model|roles/chief/core|roles/trainer/core|roles/trainer/shell" ;;
+    roles/launch/shell) echo "$process|run/program|$monitor|net/http|roles/launch/core" ;;
+    roles/servers/shell) echo "$process|$monitor|storage/download|roles/servers/core|roles/launch/core|roles/launch/shell|roles/trainer/shell|roles/chief/shell" ;;
+    main/render) echo 'net/wire|data/json' ;;
+    main/doctor) echo "$process|net/http" ;;
+    main/verify) echo "$process|run/program|roles/launch/core|roles/launch/shell|roles/trainer/shell" ;;
+    main/flags) echo 'main|(roles|model|storage|run|net|data|math)(/[a-z]+)*' ;;
     main | main/commands | main/manual) echo '.*' ;;
     *) return 1 ;;
   esac
@@ -70,10 +65,10 @@ allowed() {
 readonly acts='#[[:space:]]*include[[:space:]]*<(asio|thread|mutex|shared_mutex|condition_variable|future|atomic|fstream|iostream|sys/(mman|socket|stat|poll|epoll|uio|signalfd|timerfd|resource|file|ioctl)|unistd|fcntl|poll|spdlog)|random_device|_clock::now\(|Clock::now\(|filesystem::(exists|is_|remove|rename|create_|copy|resize|file_size|last_write_time\(|directory_it|recursive_)|"data/(file|posix_file_system|file_set|mnist)\.h"'
 
 # Only net/transport/ may handle shared memory; it hands out bodies and takes them back. (Comments may
-# name it.) One file in roles/ distinguishes the transports, and the task selects the one that
+# name it.) One file in run/process/ distinguishes the transports, and the task selects the one that
 # --transport requests.
 readonly ways='SharedMemory|SharedView|SharedOffer|JoinedView|HeaderMailbox|kShared?[^A-Za-z]|kFlagInPlace|net/transport/(shared_memory|header_mailbox)'
-readonly knows_ways='^roles/(process/tensor_memory\.(h|cc)|run/task\.h)$'
+readonly knows_ways='^run/(process/tensor_memory\.(h|cc)|task\.h)$'
 
 # In g++ 12, std::ranges::copy and copy_n of contiguous const elements are loops over the elements: they test with
 # source and destination in the wrong order whether bytes can be copied. std::copy is a memmove(). (A copy of 318 KB
@@ -92,44 +87,44 @@ violations() {
     fi
     # Also matches "../math/x.h" and <math/x.h>.
     while IFS= read -r file; do
-      grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](\.\./)*(text|net|math|data|roles|main)/' "$file" |
+      grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](\.\./)*(text|net|math|data|run|storage|model|roles|main)/' "$file" |
         grep -vE "[\"<](\.\./)*($(allowed "$folder")|$folder|text)/[a-z0-9_]+\.(h|inc)[\">]" || true
       case $folder in
-        roles/*/core | roles/run | net/wire) grep -nHE "$acts" "$file" || true ;;
+        */core | run | net/wire) grep -nHE "$acts" "$file" || true ;;
       esac
       grep -nHE "$slow" "$file" || true
-      if [[ $folder == roles/* && ! ${file#"$1/"} =~ $knows_ways ]]; then
+      if [[ $folder =~ ^(run|storage|model|roles|main/doctor|main/verify)(/|$) && ! ${file#"$1/"} =~ $knows_ways ]]; then
         grep -nHiE "$ways" "$file" || true
       fi
     done < <(find "$1/$folder" -maxdepth 1 -type f \( -name '*.h' -o -name '*.cc' -o -name '*.inc' \))
-  done < <(find "$1"/{text,net,math,data,roles,main} -type d 2>/dev/null)
+  done < <(find "$1"/{text,net,math,data,run,storage,model,roles,main} -type d 2>/dev/null)
 }
 
 # A broken check would report no violations, so this test must first find these.
 self_test() {
   local tree found
   tree=$(mktemp -d)
-  mkdir -p "$tree"/{roles/process,net/wire,net/transport,math,data,roles/run,roles/ps/core,roles/ps/shell,roles/checkpoint/core,main/render}
+  mkdir -p "$tree"/{run/process,net/wire,net/transport,math,data,run,roles/ps/core,roles/ps/shell,storage/checkpoint/core,main/render}
   echo '#include "math/model.h"' >"$tree/net/wire/a.cc"
   echo '#  include <net/wire/frame.h>' >"$tree/math/b.h"
   echo '#include "data/idx.h"' >"$tree/math/c.inc"
-  echo '#include "data/idx.h"' >"$tree/roles/run/n.cc"
-  echo ' #include "../roles/run/x.h"' >"$tree/data/c.cc"
-  echo '#include "main/options.h"' >"$tree/roles/run/d.cc"
-  echo '#include "roles/run/log.h"' >"$tree/main/render/e.cc"
+  echo '#include "data/idx.h"' >"$tree/run/n.cc"
+  echo ' #include "../run/x.h"' >"$tree/data/c.cc"
+  echo '#include "main/options.h"' >"$tree/run/d.cc"
+  echo '#include "run/log.h"' >"$tree/main/render/e.cc"
   echo '#include "net/transport/channel.h"' >"$tree/roles/ps/core/f.cc"
   echo '#include <thread>' >"$tree/roles/ps/core/g.cc"
   echo 'auto now = std::chrono::steady_clock::now();' >"$tree/roles/ps/core/h.cc"
   echo 'if (std::filesystem::exists(path)) return;' >"$tree/roles/ps/core/i.cc"
-  echo '#include "data/posix_file_system.h"' >"$tree/roles/checkpoint/core/j.cc"
+  echo '#include "data/posix_file_system.h"' >"$tree/storage/checkpoint/core/j.cc"
   echo '#include "net/transport/shared_memory.h"' >"$tree/roles/ps/shell/k.cc"
   echo 'SharedMemory memory;' >"$tree/roles/ps/core/l.h"
-  echo '#include "net/transport/shared_memory.h"' >"$tree/roles/process/tensor_memory.cc"
+  echo '#include "net/transport/shared_memory.h"' >"$tree/run/process/tensor_memory.cc"
   echo 'std::ranges::copy(bytes, to.begin());' >"$tree/data/m.cc"
   echo '' >"$tree/roles/outside.cc"
   printf '#include "net/wire/frame.h"\n#include <thread>\n' >"$tree/roles/ps/shell/allowed.cc"
   printf '#include "net/wire/frame.h"\n#include "data/json/json_text.h"\n#include <chrono>\n' >"$tree/roles/ps/core/allowed.cc"
-  echo '#include "data/file_system.h"' >"$tree/roles/checkpoint/core/allowed.cc"
+  echo '#include "data/file_system.h"' >"$tree/storage/checkpoint/core/allowed.cc"
   found=$(violations "$tree" | wc -l)
   rm -rf "$tree"
   [ "$found" -eq 16 ] || { echo "this check is broken: it found $found of 16 violations"; exit 1; }

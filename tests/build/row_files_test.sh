@@ -14,9 +14,9 @@ math/optimizer_adamw.h: includes math/optimizer_adam.h  # adamw is adam with dec
 math/optimizer_adamw.h: uses AdamRule  # the same reason
 math/layers/batch_norm.cc: uses \"momentum\"  # a field of the layer
 math/optimizer.cc: uses \"momentum\"  # the setting
-roles/run/settings.cc: uses \"momentum\"  # the setting
-roles/run/variables_json.cc: uses \"momentum\"  # of a running statistic
-roles/program/core/program_facts.cc: uses \"momentum\"  # the same
+run/settings.cc: uses \"momentum\"  # the setting
+run/variables_json.cc: uses \"momentum\"  # of a running statistic
+run/program/program_facts.cc: uses \"momentum\"  # the same
 main/render_flags.h: uses \"mnist\"  # the default name of a deployment
 main/render/deployment.h: uses \"mnist\"  # the same default"
 
@@ -60,7 +60,7 @@ optimizers() {
 }
 
 datasets() {
-  local registry=roles/download/datasets.cc header stem function word name
+  local registry=storage/download/datasets.cc header stem function word name
   for header in $(grep -lE '^\[\[nodiscard\]\] const FileSet& [a-z_0-9]+\(\) noexcept;' data/*.h); do
     stem=${header%.h}
     rows_of "$header" "$stem.cc" "$registry"

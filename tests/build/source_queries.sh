@@ -2,7 +2,7 @@
 # To be sourced; the working directory is the checkout.
 
 # sources: prints all sources of the product, one per line.
-sources() { find text math data net roles main -name '*.cc' -o -name '*.h' -o -name '*.inc'; }
+sources() { find text math data net run storage model roles main -name '*.cc' -o -name '*.h' -o -name '*.inc'; }
 
 # knowing TEXT: prints the sources that contain TEXT outside of comments.
 knowing() {

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "data/sha256.h"
-#include "roles/checkpoint/core/checkpoint_index.h"
-#include "roles/checkpoint/core/checkpoint_reader.h"
-#include "roles/run/outcome.h"
-#include "roles/run/run_config.h"
+#include "run/outcome.h"
+#include "run/run_config.h"
+#include "storage/checkpoint/core/checkpoint_index.h"
+#include "storage/checkpoint/core/checkpoint_reader.h"
 #include "tests/data/simulated_file_system.h"
 #include "tests/fuzz/require.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "data/own/row_source.h"
-#include "roles/predict/core/example_reader.h"
+#include "model/predict/example_reader.h"
 #include "tests/fuzz/require.h"
 
 namespace {

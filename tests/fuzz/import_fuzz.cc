@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "roles/import/core/import_model.h"
+#include "model/import/import_model.h"
 #include "tests/fuzz/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

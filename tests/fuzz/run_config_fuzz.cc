@@ -10,8 +10,8 @@
 
 #include "math/model_spec.h"
 #include "net/wire/handshake.h"
-#include "roles/run/run_config.h"
-#include "roles/run/setting.h"
+#include "run/run_config.h"
+#include "run/setting.h"
 #include "tests/fuzz/require.h"
 
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
 
 namespace disttf::fuzz {
 

@@ -6,16 +6,16 @@
 #include <string>
 #include <string_view>
 
-#include "roles/store/core/aws_profile.h"
-#include "roles/store/core/gcs_answers.h"
-#include "roles/store/core/google_federation.h"
-#include "roles/store/core/google_identity.h"
-#include "roles/store/core/object_file_system.h"
-#include "roles/store/core/s3_answers.h"
-#include "roles/store/core/store_answers.h"
-#include "roles/store/core/store_url.h"
-#include "roles/store/core/webhdfs_answers.h"
-#include "roles/store/core/xml_elements.h"
+#include "storage/store/core/aws_profile.h"
+#include "storage/store/core/gcs_answers.h"
+#include "storage/store/core/google_federation.h"
+#include "storage/store/core/google_identity.h"
+#include "storage/store/core/object_file_system.h"
+#include "storage/store/core/s3_answers.h"
+#include "storage/store/core/store_answers.h"
+#include "storage/store/core/store_url.h"
+#include "storage/store/core/webhdfs_answers.h"
+#include "storage/store/core/xml_elements.h"
 #include "tests/fuzz/require.h"
 
 using disttf::fuzz::require;

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "net/wire/metrics_messages.h"
-#include "roles/monitor/core/run_view.h"
-#include "roles/monitor/core/task_metrics.h"
-#include "roles/monitor/core/trace.h"
+#include "run/monitor/core/run_view.h"
+#include "run/monitor/core/task_metrics.h"
+#include "run/monitor/core/trace.h"
 #include "tests/fuzz/require.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "roles/run/task.h"
+#include "run/task.h"
 
 namespace disttf::fuzz {
 

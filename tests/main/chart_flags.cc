@@ -12,7 +12,7 @@
 #include "main/commands/registry.h"
 #include "main/flags/group_names.h"
 #include "main/help_text.h"
-#include "roles/run/setting.h"
+#include "run/setting.h"
 
 namespace disttf {
 namespace {

@@ -16,12 +16,12 @@
 #include "main/commands/registry.h"
 #include "main/environment.h"
 #include "math/kernels.h"
-#include "roles/checkpoint/shell/checkpoint_command.h"
-#include "roles/predict/shell/predict_command.h"
-#include "roles/run/outcome.h"
-#include "roles/run/run_config.h"
+#include "model/predict/predict_command.h"
 #include "roles/servers/shell/task_server.h"
-#include "roles/store/shell/store_command.h"
+#include "run/outcome.h"
+#include "run/run_config.h"
+#include "storage/checkpoint/shell/checkpoint_command.h"
+#include "storage/store/shell/store_command.h"
 #include "tests/main/command_lines.h"
 
 namespace disttf {

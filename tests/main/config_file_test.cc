@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "math/model_spec.h"
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
 #include "tests/data/scratch.h"
 #include "tests/main/command_lines.h"
 

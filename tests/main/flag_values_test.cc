@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
 
 namespace disttf {
 namespace {

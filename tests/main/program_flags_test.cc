@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "main/verify/verify.h"
 #include "roles/launch/shell/own_program.h"
 #include "roles/launch/shell/program_launcher.h"
-#include "roles/run/outcome.h"
-#include "roles/verify/shell/verify.h"
+#include "run/outcome.h"
 #include "tests/main/command_lines.h"
 
 namespace disttf {

@@ -1,5 +1,5 @@
 // The sandbox of each running task, as the kernel reports it for all of its threads.
-// tests/roles/confinement_test.cc tests what the sandbox prevents.
+// tests/run/confinement_test.cc tests what the sandbox prevents.
 #include <gmock/gmock.h>
 #include <sys/prctl.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 // the test, so that all events happen in one order.
 #include <csignal>
 
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
 #include "tests/process/process_test.h"
 #include "tests/process/scripted_run.h"
 #include "tests/process/scripted_trainer.h"

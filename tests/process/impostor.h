@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "math/model.h"
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
 #include "tests/process/process_test.h"
 #include "tests/process/scripted_run.h"
 #include "tests/process/scripted_trainer.h"

@@ -18,7 +18,7 @@
 #include "net/wire/codec.h"
 #include "net/wire/sparse_gradient.h"
 #include "net/wire/write_snapshot_shard.h"
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
 #include "tests/process/process_test.h"
 #include "tests/process/scripted_run.h"
 #include "tests/process/scripted_trainer.h"

@@ -25,7 +25,7 @@ using Variables = std::map<std::string, std::string>;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Exit codes as documented for users, written out so that a change of roles/run/outcome.h is
+// Exit codes as documented for users, written out so that a change of run/outcome.h is
 // noticed.
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitError = 1;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/posix_file_system.h"
-#include "roles/checkpoint/core/checkpoint_store.h"
+#include "storage/checkpoint/core/checkpoint_store.h"
 #include "tests/process/process_test.h"
 #include "tests/process/scripted_run.h"
 

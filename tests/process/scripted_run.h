@@ -8,7 +8,7 @@
 #include "math/parameter_layout.h"
 #include "net/wire/frame.h"
 #include "net/wire/messages.h"
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
 #include "tests/process/scripted_trainer.h"
 
 namespace disttf::test_process {

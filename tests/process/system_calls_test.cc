@@ -1,8 +1,8 @@
 // Compares the system calls of processes of each kind with the table
-// (roles/process/system_calls.h): no call is missing there, none is refused, and every call in the
+// (run/process/system_calls.h): no call is missing there, none is refused, and every call in the
 // table is used or has a reason there. A tracer (ptrace(2)) sees every call that a process makes
 // after it has entered its sandbox.
-#include "roles/process/system_calls.h"
+#include "run/process/system_calls.h"
 
 #include <fcntl.h>
 #include <sys/prctl.h>

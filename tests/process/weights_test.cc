@@ -8,9 +8,9 @@
 #include "math/aligned.h"
 #include "math/model.h"
 #include "math/random.h"
-#include "roles/download/dataset_source.h"
-#include "roles/process/stop_signal.h"
 #include "roles/ps/core/shard.h"
+#include "run/process/stop_signal.h"
+#include "storage/download/dataset_source.h"
 #include "tests/process/process_test.h"
 
 namespace disttf::test_process {

@@ -1,5 +1,5 @@
 // The best checkpoint survives the pruning of others, and a power cut at any time.
-#include "roles/evaluator/core/best_checkpoint.h"
+#include "roles/evaluator/best_checkpoint.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "tests/data/simulated_file_system.h"
-#include "tests/roles/checkpoint_fixture.h"
+#include "tests/storage/checkpoint_fixture.h"
 
 namespace disttf::roles::test {
 namespace {

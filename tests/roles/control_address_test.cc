@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "net/http/http_local.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 #include "tests/data/scratch.h"
 
 namespace disttf::roles {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "roles/evaluator/core/best_metric.h"
+#include "roles/evaluator/best_metric.h"
 
 namespace disttf::roles {
 namespace {

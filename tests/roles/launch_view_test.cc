@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 namespace {

@@ -4,7 +4,7 @@
 #include <csignal>
 #include <utility>
 
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 #include "tests/roles/own_program_supervisor_fixture.h"
 
 namespace disttf::roles {

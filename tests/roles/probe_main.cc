@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "net/transport/packet_socket.h"
-#include "roles/program/core/program_message.h"
+#include "run/program/program_message.h"
 #include "tests/roles/probe.h"
 
 namespace {

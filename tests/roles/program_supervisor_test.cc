@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "roles/launch/core/supervisor.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 #include "tests/roles/virtual_time.h"
 
 namespace disttf::roles {

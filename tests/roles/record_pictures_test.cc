@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "math/model.h"
-#include "roles/monitor/core/record.h"
+#include "run/monitor/core/record.h"
 
 namespace disttf::roles {
 namespace {

@@ -6,16 +6,16 @@
 namespace disttf::roles {
 namespace {
 
-using Progress = ReplicationLog::Progress;
+using Acknowledged = ReplicationLog::Progress;
 
 class ReplicationLogTest : public testing::Test {
  protected:
   // The other host has acknowledged everything and is complete.
   void pair() {
     const auto state = log_.begin_fill();
-    ASSERT_EQ(log_.acknowledged(state), Progress::kFilled);
+    ASSERT_EQ(log_.acknowledged(state), Acknowledged::kFilled);
     const auto end = log_.complete();
-    ASSERT_EQ(log_.acknowledged(end), Progress::kComplete);
+    ASSERT_EQ(log_.acknowledged(end), Acknowledged::kComplete);
   }
   [[nodiscard]] bool is_step_safe() const { return log_.is_safe(log_.head(), true); }
 
@@ -59,7 +59,7 @@ TEST_F(ReplicationLogTest, WhatWasHandedOffCountsAsAcknowledged) {
   EXPECT_FALSE(is_step_safe());
   log_.handed_off(second);
   EXPECT_TRUE(is_step_safe());
-  EXPECT_EQ(log_.acknowledged(first), Progress::kNone);
+  EXPECT_EQ(log_.acknowledged(first), Acknowledged::kNone);
   EXPECT_EQ(log_.lag(), 0U);
 }
 
@@ -104,7 +104,7 @@ TEST_F(ReplicationLogTest, AnAcknowledgementOfTheHostBeforeIsNotTheNextOnes) {
   const auto state = log_.begin_fill();
   log_.lose_backup();
   log_.begin_fill();
-  EXPECT_EQ(log_.acknowledged(state), Progress::kNone);
+  EXPECT_EQ(log_.acknowledged(state), Acknowledged::kNone);
 }
 
 }  // namespace

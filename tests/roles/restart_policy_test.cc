@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 namespace {

@@ -16,9 +16,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "roles/monitor/core/task_metrics.h"
+#include "run/monitor/core/task_metrics.h"
 #include "tests/data/scratch.h"
-#include "tests/roles/run_configs.h"
+#include "tests/run/run_configs.h"
 
 namespace disttf::roles {
 namespace {

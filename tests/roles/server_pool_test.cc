@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 #include "tests/roles/virtual_time.h"
 
 namespace disttf::roles {

@@ -11,9 +11,9 @@
 
 #include "data/tensorboard/event_file.h"
 #include "data/tensorboard/events.h"
-#include "roles/store/core/object_file_system.h"
+#include "storage/store/core/object_file_system.h"
 #include "tests/data/tensorboard/event_reader.h"
-#include "tests/roles/memory_store.h"
+#include "tests/storage/memory_store.h"
 
 namespace disttf::roles {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "roles/launch/core/rolling_update.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 #include "tests/roles/virtual_time.h"
 
 namespace disttf::roles {

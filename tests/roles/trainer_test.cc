@@ -6,7 +6,7 @@
 #include <string>
 
 #include "math/aligned.h"
-#include "roles/model/core/trained_model.h"
+#include "model/trained_model.h"
 
 namespace disttf::roles {
 namespace {

@@ -1,5 +1,5 @@
 // A simulated evaluator of a --train_dir. It reads checkpoints while the run writes and removes
-// them, as DirectoryEvaluator in roles/evaluator/shell/evaluator.cc does, in virtual time.
+// them, as DirectoryEvaluator in roles/evaluator/evaluator.cc does, in virtual time.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "roles/checkpoint/core/checkpoint_reader.h"
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
+#include "storage/checkpoint/core/checkpoint_reader.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/evaluator.h"

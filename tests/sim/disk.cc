@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "roles/checkpoint/core/checkpoint_index.h"
-#include "roles/checkpoint/core/checkpoint_reader.h"
+#include "storage/checkpoint/core/checkpoint_index.h"
+#include "storage/checkpoint/core/checkpoint_reader.h"
 #include "tests/sim/network.h"
 
 namespace disttf::sim {

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "math/parameter_layout.h"
-#include "roles/checkpoint/core/checkpoint_reader.h"
-#include "roles/checkpoint/core/checkpoint_store.h"
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
+#include "storage/checkpoint/core/checkpoint_reader.h"
+#include "storage/checkpoint/core/checkpoint_store.h"
 #include "tests/data/simulated_file_system.h"
 #include "tests/sim/world.h"
 

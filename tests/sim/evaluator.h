@@ -1,5 +1,5 @@
 // A simulated evaluator of a run whose --train_dir it does not read. It has the real plan of its
-// snapshot shards, and does what roles/watch/shell/snapshot_collector.cc does in virtual time.
+// snapshot shards, and does what run/watch/snapshot_collector.cc does in virtual time.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "roles/run/run_config.h"
-#include "roles/watch/core/snapshot_plan.h"
+#include "run/run_config.h"
+#include "run/watch/snapshot_plan.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/process.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf::sim {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "roles/launch/core/supervisor.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 #include "tests/sim/world.h"
 
 namespace disttf::sim {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "net/wire/generation.h"
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
 #include "tests/sim/workload.h"
 
 namespace disttf::sim {

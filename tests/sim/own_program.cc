@@ -4,7 +4,7 @@
 #include <csignal>
 #include <utility>
 
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf::sim {
 

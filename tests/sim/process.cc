@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "roles/run/incarnation.h"
+#include "run/incarnation.h"
 
 namespace disttf::sim {
 

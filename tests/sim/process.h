@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "roles/run/outcome.h"
-#include "roles/run/task.h"
+#include "run/outcome.h"
+#include "run/task.h"
 #include "tests/sim/network.h"
 #include "tests/sim/routine.h"
 #include "tests/sim/world.h"

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "roles/launch/core/own_program_supervisor.h"
-#include "roles/program/core/program_message.h"
+#include "run/program/program_message.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/network.h"
 #include "tests/sim/world.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf::sim {
 

@@ -1,5 +1,5 @@
 // A simulated task's connection to its program and to the supervisor: the real session, with what
-// roles/program/shell/program_link.cc does. The trainer waits (tests/sim/trainer_program.cc).
+// run/program/program_link.cc does. The trainer waits (tests/sim/trainer_program.cc).
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "roles/program/core/program_session.h"
+#include "run/program/program_session.h"
 #include "tests/sim/own_program.h"
 
 namespace disttf::sim {

@@ -10,8 +10,8 @@
 
 #include "net/wire/frame.h"
 #include "roles/launch/core/restart_policy.h"
-#include "roles/run/checkpoint_options.h"
-#include "roles/run/run_config.h"
+#include "run/checkpoint_options.h"
+#include "run/run_config.h"
 #include "tests/sim/network.h"
 #include "tests/sim/program.h"
 #include "tests/sim/trainers.h"

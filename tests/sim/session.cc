@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "roles/run/incarnation.h"
+#include "run/incarnation.h"
 
 namespace disttf::sim {
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "net/transport/interrupt.h"
-#include "roles/run/run_config.h"
 #include "roles/trainer/core/group_way.h"
 #include "roles/trainer/core/run_session.h"
+#include "run/run_config.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/host_group.h"
 #include "tests/sim/process.h"

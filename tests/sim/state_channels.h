@@ -1,6 +1,6 @@
 // What a simulated ps does over state channels, as roles/ps/shell/range_server_snapshots.cc and
-// roles/checkpoint/shell/shard_writer.h do: it sends its snapshot shard to the chief, or writes it
-// to the --train_dir itself.
+// storage/checkpoint/shell/shard_writer.h do: it sends its snapshot shard to the chief, or writes
+// it to the --train_dir itself.
 #pragma once
 
 #include <cstddef>

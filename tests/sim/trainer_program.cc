@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "roles/program/core/program_facts.h"
+#include "run/program/program_facts.h"
 #include "tests/sim/trainers.h"
 
 namespace disttf::sim {

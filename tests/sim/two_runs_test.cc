@@ -15,8 +15,8 @@
 #include <random>
 #include <string>
 
-#include "roles/checkpoint/core/run_lock.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
+#include "storage/checkpoint/core/run_lock.h"
 #include "tests/data/simulated_file_system.h"
 
 namespace disttf::sim {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "math/evaluation.h"
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
 
 namespace disttf::sim {
 

@@ -18,9 +18,9 @@
 #include "net/wire/frame.h"
 #include "net/wire/replication.h"
 #include "roles/chief/core/view_service.h"
-#include "roles/run/effect_queue.h"
-#include "roles/run/note.h"
-#include "roles/run/task.h"
+#include "run/effect_queue.h"
+#include "run/note.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

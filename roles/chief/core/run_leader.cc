@@ -1,7 +1,7 @@
 #include "roles/chief/core/run_leader.h"
 
-#include "roles/run/outcome.h"
-#include "roles/run/task.h"
+#include "run/outcome.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 namespace {

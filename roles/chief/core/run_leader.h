@@ -17,8 +17,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "roles/run/effect_queue.h"
-#include "roles/run/note.h"
+#include "run/effect_queue.h"
+#include "run/note.h"
 
 namespace disttf::roles {
 

@@ -20,8 +20,8 @@
 
 #include "net/wire/generation.h"
 #include "net/wire/handshake.h"
-#include "roles/checkpoint/core/checkpoint_store.h"
-#include "roles/run/checkpoint_options.h"
+#include "run/checkpoint_options.h"
+#include "storage/checkpoint/core/checkpoint_store.h"
 
 namespace disttf::roles {
 

@@ -14,19 +14,19 @@
 #include <vector>
 
 #include "math/optimizer.h"
-#include "roles/checkpoint/core/checkpoint_reader.h"
-#include "roles/checkpoint/core/checkpoint_store.h"
 #include "roles/chief/core/snapshot_coordinator.h"
 #include "roles/chief/shell/snapshot_link.h"
-#include "roles/monitor/shell/meters.h"
-#include "roles/process/log.h"
-#include "roles/process/machine.h"
-#include "roles/process/start_thread.h"
-#include "roles/process/tensor_memory.h"
-#include "roles/run/example_shape.h"
-#include "roles/run/outcome.h"
-#include "roles/store/shell/storage.h"
 #include "roles/trainer/shell/trainer.h"
+#include "run/example_shape.h"
+#include "run/monitor/shell/meters.h"
+#include "run/outcome.h"
+#include "run/process/log.h"
+#include "run/process/machine.h"
+#include "run/process/start_thread.h"
+#include "run/process/tensor_memory.h"
+#include "storage/checkpoint/core/checkpoint_reader.h"
+#include "storage/checkpoint/core/checkpoint_store.h"
+#include "storage/store/shell/storage.h"
 
 namespace disttf::roles {
 namespace {

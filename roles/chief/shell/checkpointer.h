@@ -18,12 +18,12 @@
 #include "math/parameter_layout.h"
 #include "net/transport/interrupt.h"
 #include "net/wire/generation.h"
-#include "roles/monitor/core/record.h"
-#include "roles/run/checkpoint_options.h"
-#include "roles/run/early_stop_state.h"
-#include "roles/run/run_config.h"
-#include "roles/run/task.h"
-#include "roles/run/training_state.h"
+#include "run/checkpoint_options.h"
+#include "run/early_stop_state.h"
+#include "run/monitor/core/record.h"
+#include "run/run_config.h"
+#include "run/task.h"
+#include "run/training_state.h"
 
 namespace disttf::roles {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "data/json/json_text.h"
-#include "roles/checkpoint/shell/held_run_lock.h"
+#include "model/trained_model.h"
 #include "roles/chief/core/early_stop.h"
 #include "roles/chief/core/run_leader.h"
 #include "roles/chief/shell/checkpointer.h"
@@ -23,14 +23,14 @@
 #include "roles/chief/shell/record_pictures.h"
 #include "roles/chief/shell/run_monitor.h"
 #include "roles/chief/shell/summaries.h"
-#include "roles/model/core/trained_model.h"
-#include "roles/monitor/shell/page_thread.h"
-#include "roles/monitor/shell/process_facts.h"
-#include "roles/process/finish.h"
-#include "roles/process/log.h"
-#include "roles/run/outcome.h"
-#include "roles/trainer/core/result_text.h"
 #include "roles/trainer/shell/built_in_source.h"
+#include "run/monitor/shell/page_thread.h"
+#include "run/monitor/shell/process_facts.h"
+#include "run/outcome.h"
+#include "run/process/finish.h"
+#include "run/process/log.h"
+#include "run/result_text.h"
+#include "storage/checkpoint/shell/held_run_lock.h"
 
 namespace disttf::roles {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "roles/process/log.h"
+#include "run/process/log.h"
 
 namespace disttf::roles {
 

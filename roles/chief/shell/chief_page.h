@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "roles/monitor/shell/page_thread.h"
-#include "roles/process/stop_signal.h"
 #include "roles/trainer/shell/trainer.h"
+#include "run/monitor/shell/page_thread.h"
+#include "run/process/stop_signal.h"
 
 namespace disttf::roles {
 

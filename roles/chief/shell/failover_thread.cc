@@ -18,10 +18,10 @@
 #include "net/transport/spawn.h"
 #include "net/wire/messages.h"
 #include "roles/chief/core/failover_controller.h"
-#include "roles/process/dial_host.h"
-#include "roles/process/log.h"
-#include "roles/process/machine.h"
-#include "roles/process/start_thread.h"
+#include "run/process/dial_host.h"
+#include "run/process/log.h"
+#include "run/process/machine.h"
+#include "run/process/start_thread.h"
 
 namespace disttf::roles {
 

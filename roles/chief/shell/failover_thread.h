@@ -11,9 +11,9 @@
 #include <memory>
 
 #include "net/transport/interrupt.h"
-#include "roles/process/stop_signal.h"
-#include "roles/run/task.h"
 #include "roles/trainer/shell/ps_client.h"
+#include "run/process/stop_signal.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

@@ -1,6 +1,6 @@
 #include "roles/chief/shell/program_notes.h"
 
-#include "roles/program/core/program_facts.h"
+#include "run/program/program_facts.h"
 
 namespace disttf::roles {
 

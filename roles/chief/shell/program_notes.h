@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "roles/monitor/core/record.h"
-#include "roles/monitor/core/task_metrics.h"
+#include "run/monitor/core/record.h"
+#include "run/monitor/core/task_metrics.h"
 
 namespace disttf::roles {
 

@@ -5,7 +5,7 @@
 
 #include "data/tensorboard/png.h"
 #include "roles/chief/shell/summary_pictures.h"
-#include "roles/monitor/core/record.h"
+#include "run/monitor/core/record.h"
 
 namespace disttf::roles {
 namespace {

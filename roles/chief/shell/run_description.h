@@ -10,7 +10,7 @@
 #include "data/tensorboard/graph.h"
 #include "data/tensorboard/hparams.h"
 #include "math/parameter_layout.h"
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
 
 namespace disttf::roles {
 

@@ -16,14 +16,14 @@
 #include <utility>
 
 #include "roles/chief/shell/program_notes.h"
-#include "roles/monitor/core/task_metrics.h"
-#include "roles/monitor/core/trace_collector.h"
-#include "roles/monitor/shell/process_facts.h"
-#include "roles/monitor/shell/record_file.h"
-#include "roles/monitor/shell/trace_file.h"
-#include "roles/process/log.h"
-#include "roles/process/start_thread.h"
-#include "roles/run/json_values.h"
+#include "run/json_values.h"
+#include "run/monitor/core/task_metrics.h"
+#include "run/monitor/core/trace_collector.h"
+#include "run/monitor/shell/process_facts.h"
+#include "run/monitor/shell/record_file.h"
+#include "run/monitor/shell/trace_file.h"
+#include "run/process/log.h"
+#include "run/process/start_thread.h"
 
 namespace disttf::roles {
 namespace {

@@ -1,4 +1,4 @@
-// The telemetry of a run, as records (roles/monitor/core/record.h): of the chief itself, and what
+// The telemetry of a run, as records (run/monitor/core/record.h): of the chief itself, and what
 // all tasks report over the ps. The records go to the launch that started this chief, if one did,
 // and to a file below --train_dir. It also logs which task has been slow for some time, and writes
 // requested timelines.
@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "math/evaluation.h"
-#include "roles/monitor/core/record.h"
-#include "roles/run/run_config.h"
-#include "roles/run/task.h"
+#include "run/monitor/core/record.h"
+#include "run/run_config.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

@@ -8,9 +8,9 @@
 #include "net/wire/snapshot_messages.h"
 #include "net/wire/text.h"
 #include "net/wire/write_snapshot_shard.h"
-#include "roles/process/log.h"
-#include "roles/process/ps_channel.h"
-#include "roles/process/tensor_memory.h"
+#include "run/process/log.h"
+#include "run/process/ps_channel.h"
+#include "run/process/tensor_memory.h"
 
 namespace disttf::roles {
 namespace {

@@ -17,9 +17,9 @@
 #include "net/transport/interrupt.h"
 #include "net/wire/cluster.h"
 #include "net/wire/frame.h"
-#include "roles/checkpoint/core/checkpoint_store.h"
 #include "roles/chief/core/snapshot_coordinator.h"
-#include "roles/run/task.h"
+#include "run/task.h"
+#include "storage/checkpoint/core/checkpoint_store.h"
 
 namespace disttf::roles {
 

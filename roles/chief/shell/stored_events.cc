@@ -7,8 +7,8 @@
 
 #include "data/tensorboard/event_file.h"
 #include "data/tensorboard/events.h"
-#include "roles/process/log.h"
-#include "roles/process/start_thread.h"
+#include "run/process/log.h"
+#include "run/process/start_thread.h"
 
 namespace disttf::roles {
 namespace {

@@ -1,4 +1,4 @@
-// Writes TensorBoard events to a store (roles/store/shell/storage.h), where files cannot be
+// Writes TensorBoard events to a store (storage/store/shell/storage.h), where files cannot be
 // appended to: one event file after the other, each written once, as a whole. Readers take the
 // files of a directory in the order of their names (data/tensorboard/event_file.h).
 //

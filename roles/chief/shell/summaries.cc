@@ -14,8 +14,8 @@
 
 #include "math/rate_schedule.h"
 #include "roles/chief/shell/summary_writer.h"
-#include "roles/process/log.h"
-#include "roles/process/start_thread.h"
+#include "run/process/log.h"
+#include "run/process/start_thread.h"
 
 namespace disttf::roles {
 namespace {

@@ -14,9 +14,9 @@
 #include "net/wire/text.h"
 #include "roles/chief/shell/run_description.h"
 #include "roles/chief/shell/summary_pictures.h"
-#include "roles/process/log.h"
-#include "roles/store/core/store_url.h"
-#include "roles/store/shell/storage.h"
+#include "run/process/log.h"
+#include "storage/store/core/store_url.h"
+#include "storage/store/shell/storage.h"
 
 namespace disttf::roles {
 namespace {

@@ -30,7 +30,7 @@
 #include "math/evaluation.h"
 #include "math/parameter_layout.h"
 #include "roles/chief/shell/stored_events.h"
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
 
 namespace disttf::roles {
 

@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-#include "roles/run/chaos_options.h"
+#include "run/chaos_options.h"
 
 namespace disttf::roles {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "roles/run/gpu_list.h"
+#include "run/gpu_list.h"
 
 namespace disttf::roles {
 

@@ -17,8 +17,8 @@
 
 #include "roles/launch/core/restart_policy.h"
 #include "roles/launch/core/supervisor.h"
-#include "roles/program/core/program_message.h"
-#include "roles/run/effect_queue.h"
+#include "run/effect_queue.h"
+#include "run/program/program_message.h"
 
 namespace disttf::roles {
 

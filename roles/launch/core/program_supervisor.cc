@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "roles/launch/core/supervisor.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 namespace {

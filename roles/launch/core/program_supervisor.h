@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "roles/launch/core/restart_policy.h"
-#include "roles/run/effect_queue.h"
+#include "run/effect_queue.h"
 
 namespace disttf::roles {
 

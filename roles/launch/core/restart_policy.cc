@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 namespace {

@@ -4,8 +4,8 @@
 #include <csignal>
 #include <utility>
 
-#include "roles/run/finish_grace.h"
-#include "roles/run/outcome.h"
+#include "run/finish_grace.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 

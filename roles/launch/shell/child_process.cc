@@ -18,7 +18,7 @@
 #include <thread>
 #include <utility>
 
-#include "roles/process/stop_signal.h"
+#include "run/process/stop_signal.h"
 
 namespace disttf::roles {
 namespace {

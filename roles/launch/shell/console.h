@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "net/wire/cluster.h"
-#include "roles/process/log.h"
+#include "run/process/log.h"
 
 namespace disttf::roles {
 

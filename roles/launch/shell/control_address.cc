@@ -16,7 +16,7 @@
 #include "data/file.h"
 #include "net/http/http_local.h"
 #include "net/wire/text.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 namespace {

@@ -12,7 +12,7 @@
 #include "net/wire/text.h"
 #include "roles/launch/shell/control_address.h"
 #include "roles/launch/shell/control_verbs.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 namespace {

@@ -13,7 +13,7 @@
 #include "data/json/json_text.h"
 #include "net/http/http_status.h"
 #include "net/wire/text.h"
-#include "roles/monitor/core/step_sampling.h"
+#include "run/monitor/core/step_sampling.h"
 
 namespace disttf::roles {
 namespace {

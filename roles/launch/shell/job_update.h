@@ -13,7 +13,7 @@
 #include "roles/launch/core/rolling_update.h"
 #include "roles/launch/shell/task_processes.h"
 #include "roles/launch/shell/update_plan.h"
-#include "roles/process/progress.h"
+#include "run/process/progress.h"
 
 namespace disttf::roles {
 

@@ -12,9 +12,9 @@
 
 #include "roles/launch/shell/local_task.h"
 #include "roles/launch/shell/managed_job.h"
-#include "roles/monitor/shell/metric_registry.h"
-#include "roles/monitor/shell/metrics_address.h"
-#include "roles/process/progress.h"
+#include "run/monitor/shell/metric_registry.h"
+#include "run/monitor/shell/metrics_address.h"
+#include "run/process/progress.h"
 
 namespace disttf::roles {
 

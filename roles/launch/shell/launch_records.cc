@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "roles/launch/shell/control_verbs.h"
-#include "roles/monitor/core/record.h"
+#include "run/monitor/core/record.h"
 
 namespace disttf::roles {
 namespace {

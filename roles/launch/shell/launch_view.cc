@@ -7,9 +7,9 @@
 
 #include "data/json/json_text.h"
 #include "net/wire/text.h"
-#include "roles/monitor/core/run_chart.h"
-#include "roles/monitor/core/view_fields.h"
-#include "roles/run/outcome.h"
+#include "run/monitor/core/run_chart.h"
+#include "run/monitor/core/view_fields.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 namespace {

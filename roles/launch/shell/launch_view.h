@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "roles/monitor/core/chart_text.h"
-#include "roles/monitor/core/text_table.h"
+#include "run/monitor/core/chart_text.h"
+#include "run/monitor/core/text_table.h"
 
 namespace disttf::roles {
 

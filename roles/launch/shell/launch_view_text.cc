@@ -7,7 +7,7 @@
 
 #include "net/wire/text.h"
 #include "roles/launch/shell/launch_view.h"
-#include "roles/monitor/core/record.h"
+#include "run/monitor/core/record.h"
 
 namespace disttf::roles {
 namespace {

@@ -19,8 +19,8 @@
 #include "roles/launch/core/gpu_assignment.h"
 #include "roles/launch/core/restart_policy.h"
 #include "roles/launch/shell/run_secret.h"
-#include "roles/monitor/shell/metrics_address.h"
-#include "roles/monitor/shell/page_server.h"
+#include "run/monitor/shell/metrics_address.h"
+#include "run/monitor/shell/page_server.h"
 
 namespace disttf::roles {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "data/json/json_text.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 namespace {

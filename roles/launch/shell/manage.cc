@@ -11,7 +11,7 @@
 #include "roles/launch/shell/manage_text.h"
 #include "roles/launch/shell/status_watch.h"
 #include "roles/launch/shell/trace_client.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "roles/launch/shell/launcher.h"
-#include "roles/monitor/shell/terminal.h"
+#include "run/monitor/shell/terminal.h"
 
 namespace disttf::roles {
 

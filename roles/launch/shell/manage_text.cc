@@ -4,8 +4,8 @@
 
 #include "data/json/json_text.h"
 #include "net/wire/text.h"
-#include "roles/monitor/core/text_table.h"
-#include "roles/run/outcome.h"
+#include "run/monitor/core/text_table.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 namespace {

@@ -18,7 +18,7 @@
 #include "net/wire/address.h"
 #include "net/wire/cluster.h"
 #include "roles/launch/shell/launcher.h"
-#include "roles/process/progress.h"
+#include "run/process/progress.h"
 
 namespace disttf::roles {
 

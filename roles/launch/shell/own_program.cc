@@ -25,12 +25,12 @@
 #include "roles/launch/core/own_program_supervisor.h"
 #include "roles/launch/core/supervisor.h"
 #include "roles/launch/shell/child_process.h"
-#include "roles/process/confinement.h"
-#include "roles/process/log.h"
-#include "roles/process/stop_signal.h"
-#include "roles/program/core/program_message.h"
-#include "roles/run/gpu_list.h"
-#include "roles/run/outcome.h"
+#include "run/gpu_list.h"
+#include "run/outcome.h"
+#include "run/process/confinement.h"
+#include "run/process/log.h"
+#include "run/process/stop_signal.h"
+#include "run/program/program_message.h"
 
 namespace disttf::roles {
 namespace {

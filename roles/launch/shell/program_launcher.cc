@@ -23,9 +23,9 @@
 #include "roles/launch/shell/pipe_lines.h"
 #include "roles/launch/shell/program_command.h"
 #include "roles/launch/shell/reserved_port.h"
-#include "roles/process/call_at.h"
-#include "roles/process/stop_signal.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
+#include "run/process/call_at.h"
+#include "run/process/stop_signal.h"
 
 namespace disttf::roles {
 namespace {

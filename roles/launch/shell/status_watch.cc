@@ -18,9 +18,9 @@
 #include "net/http/http_status.h"
 #include "roles/launch/shell/control_client.h"
 #include "roles/launch/shell/launch_view.h"
-#include "roles/monitor/shell/terminal_keys.h"
-#include "roles/process/stop_signal.h"
-#include "roles/run/outcome.h"
+#include "run/monitor/shell/terminal_keys.h"
+#include "run/outcome.h"
+#include "run/process/stop_signal.h"
 
 namespace disttf::roles {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "roles/monitor/shell/terminal.h"
+#include "run/monitor/shell/terminal.h"
 
 namespace disttf::roles {
 

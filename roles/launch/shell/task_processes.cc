@@ -13,7 +13,7 @@
 #include "net/transport/spawn.h"
 #include "roles/launch/shell/child_process.h"
 #include "roles/launch/shell/update_plan.h"
-#include "roles/process/call_at.h"
+#include "run/process/call_at.h"
 
 namespace disttf::roles {
 namespace {

@@ -23,7 +23,7 @@
 #include "roles/launch/shell/launcher.h"
 #include "roles/launch/shell/local_task.h"
 #include "roles/launch/shell/pipe_lines.h"
-#include "roles/process/log.h"
+#include "run/process/log.h"
 
 namespace disttf::roles {
 
@@ -31,7 +31,7 @@ struct TaskEvents {
   // A task has printed a line. `is_result`: on the chief's standard output.
   std::function<void(const LocalTask& task, std::string_view line, bool is_result)> line;
   // The process `writer` of the chief or of the evaluator has written a record
-  // (roles/process/progress.h). The process may have ended, or been replaced, by now.
+  // (run/process/progress.h). The process may have ended, or been replaced, by now.
   std::function<void(pid_t writer, std::string_view record)> progress;
   std::function<void(const LocalTask& task)> changed;  // its process has started or ended
   std::function<void(const std::string& sentence, LogLevel level)> say;

@@ -16,9 +16,9 @@
 #include "data/posix_file_system.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/control_client.h"
-#include "roles/monitor/shell/terminal.h"
-#include "roles/process/stop_signal.h"
-#include "roles/run/outcome.h"
+#include "run/monitor/shell/terminal.h"
+#include "run/outcome.h"
+#include "run/process/stop_signal.h"
 
 namespace disttf::roles {
 namespace {

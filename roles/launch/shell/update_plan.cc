@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "roles/launch/shell/managed_job.h"
-#include "roles/run/setting.h"
+#include "run/setting.h"
 
 namespace disttf::roles {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "math/kernels.h"
 #include "math/parameter_layout.h"
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
 
 namespace disttf::roles {
 

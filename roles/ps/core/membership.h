@@ -14,7 +14,7 @@
 #include "net/wire/handshake.h"
 #include "net/wire/messages.h"
 #include "roles/ps/core/outbox.h"
-#include "roles/run/task.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "net/wire/frame.h"
-#include "roles/run/effect_queue.h"
-#include "roles/run/note.h"
+#include "run/effect_queue.h"
+#include "run/note.h"
 
 namespace disttf::roles {
 

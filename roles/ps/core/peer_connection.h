@@ -14,7 +14,7 @@
 #include "net/wire/handshake.h"
 #include "roles/ps/core/outbox.h"
 #include "roles/ps/core/shard.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 

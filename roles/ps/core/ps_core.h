@@ -21,15 +21,15 @@
 #include <variant>
 #include <vector>
 
-#include "roles/monitor/core/task_metrics.h"
 #include "roles/ps/core/connection_map.h"
 #include "roles/ps/core/outbox.h"
 #include "roles/ps/core/process_order.h"
 #include "roles/ps/core/range_replica.h"
 #include "roles/ps/core/telemetry_relay.h"
-#include "roles/run/effect_queue.h"
-#include "roles/run/outcome.h"
-#include "roles/run/task.h"
+#include "run/effect_queue.h"
+#include "run/monitor/core/task_metrics.h"
+#include "run/outcome.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

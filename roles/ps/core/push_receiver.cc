@@ -9,7 +9,7 @@
 
 #include "net/wire/cluster.h"
 #include "net/wire/messages.h"
-#include "roles/run/wire_format.h"
+#include "run/wire_format.h"
 
 namespace disttf::roles {
 

@@ -30,7 +30,7 @@
 #include "roles/ps/core/run_end.h"
 #include "roles/ps/core/step_times.h"
 #include "roles/ps/core/trainer_answers.h"
-#include "roles/run/task.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

@@ -24,7 +24,6 @@
 #include <variant>
 
 #include "net/wire/generation.h"
-#include "roles/monitor/core/task_metrics.h"
 #include "roles/ps/core/connection_map.h"
 #include "roles/ps/core/outbox.h"
 #include "roles/ps/core/peer_connection.h"
@@ -34,7 +33,8 @@
 #include "roles/ps/core/replica_roles.h"
 #include "roles/ps/core/run_start.h"
 #include "roles/ps/core/trainer_requests.h"
-#include "roles/run/task.h"
+#include "run/monitor/core/task_metrics.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

@@ -5,7 +5,7 @@
 
 #include "math/kernels.h"
 #include "math/model.h"
-#include "roles/run/wire_format.h"
+#include "run/wire_format.h"
 
 namespace disttf::roles {
 

@@ -27,9 +27,9 @@
 #include "net/wire/snapshot_messages.h"
 #include "roles/ps/core/micro_batch_scheduler.h"
 #include "roles/ps/core/shard.h"
-#include "roles/run/early_stop_state.h"
-#include "roles/run/run_config.h"
-#include "roles/run/task.h"
+#include "run/early_stop_state.h"
+#include "run/run_config.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

@@ -26,7 +26,7 @@
 #include <optional>
 
 #include "roles/ps/core/membership.h"
-#include "roles/run/task.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

@@ -3,7 +3,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
 
 namespace disttf::roles {
 

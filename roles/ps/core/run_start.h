@@ -10,7 +10,7 @@
 
 #include "roles/ps/core/peer_connection.h"
 #include "roles/ps/core/range_host.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 

@@ -41,8 +41,8 @@
 #include "roles/ps/core/shard_storage.h"
 #include "roles/ps/core/snapshot_keeper.h"
 #include "roles/ps/core/step_policy.h"
-#include "roles/run/run_config.h"
-#include "roles/run/snapshot_shard.h"
+#include "run/run_config.h"
+#include "run/snapshot_shard.h"
 
 namespace disttf::roles {
 

@@ -27,8 +27,8 @@
 #include "math/optimizer.h"
 #include "math/parameter_layout.h"
 #include "math/tree_sum.h"
-#include "roles/run/run_config.h"
-#include "roles/run/wire_format.h"
+#include "run/run_config.h"
+#include "run/wire_format.h"
 
 namespace disttf::roles {
 

@@ -22,7 +22,7 @@
 
 #include "math/parameter_layout.h"
 #include "math/tree_sum.h"
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
 
 namespace disttf::roles {
 

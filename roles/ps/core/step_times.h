@@ -1,5 +1,5 @@
 // When gradients arrive and how long updates take, for the measured steps of a range
-// (roles/monitor/core/step_sampling.h). Allocates nothing after construction.
+// (run/monitor/core/step_sampling.h). Allocates nothing after construction.
 //
 //   began() -> arrived() of each trainer -> making() -> made(), when the next one begins
 //
@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "roles/monitor/core/step_sampling.h"
-#include "roles/run/task.h"
+#include "run/monitor/core/step_sampling.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

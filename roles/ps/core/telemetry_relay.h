@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "net/wire/frame.h"
-#include "roles/monitor/core/step_sampling.h"
 #include "roles/ps/core/peer_connection.h"
+#include "run/monitor/core/step_sampling.h"
 
 namespace disttf::roles {
 

@@ -11,12 +11,12 @@
 #include "net/transport/drain_all.h"
 #include "net/transport/spawn.h"
 #include "net/wire/metrics_messages.h"
-#include "roles/monitor/shell/process_facts.h"
-#include "roles/process/finish.h"
-#include "roles/process/machine.h"
-#include "roles/process/stop_signal.h"
-#include "roles/process/task_listener.h"
 #include "roles/ps/shell/ps_process.h"
+#include "run/monitor/shell/process_facts.h"
+#include "run/process/finish.h"
+#include "run/process/machine.h"
+#include "run/process/stop_signal.h"
+#include "run/process/task_listener.h"
 
 namespace disttf::roles {
 namespace {

@@ -11,7 +11,7 @@
 
 #include <filesystem>
 
-#include "roles/run/task.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

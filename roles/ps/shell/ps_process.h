@@ -20,12 +20,12 @@
 
 #include "net/transport/interrupt.h"
 #include "net/transport/listener.h"
-#include "roles/process/log.h"
-#include "roles/process/note_limit.h"
 #include "roles/ps/core/ps_core.h"
 #include "roles/ps/shell/range_server.h"
 #include "roles/ps/shell/yield_policy.h"
-#include "roles/run/task.h"
+#include "run/process/log.h"
+#include "run/process/note_limit.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

@@ -13,9 +13,9 @@
 #include <optional>
 
 #include "net/wire/frame.h"
-#include "roles/monitor/shell/meters.h"
 #include "roles/ps/core/range_replica.h"
-#include "roles/run/task.h"
+#include "run/monitor/shell/meters.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

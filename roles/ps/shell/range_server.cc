@@ -12,13 +12,13 @@
 #include "math/non_temporal_stores.h"
 #include "net/transport/as_tuple.h"
 #include "net/wire/backoff.h"
-#include "roles/process/available_memory.h"
-#include "roles/process/dial_host.h"
-#include "roles/process/log.h"
-#include "roles/process/machine.h"
-#include "roles/process/start_thread.h"
-#include "roles/process/tensor_memory.h"
 #include "roles/ps/shell/ps_process.h"
+#include "run/process/available_memory.h"
+#include "run/process/dial_host.h"
+#include "run/process/log.h"
+#include "run/process/machine.h"
+#include "run/process/start_thread.h"
+#include "run/process/tensor_memory.h"
 
 namespace disttf::roles {
 

@@ -19,12 +19,12 @@
 
 #include "net/transport/listener.h"
 #include "net/transport/parameter_memory.h"
-#include "roles/checkpoint/shell/shard_writer.h"
-#include "roles/process/log.h"
-#include "roles/process/tensor_memory.h"
 #include "roles/ps/core/range_replica.h"
 #include "roles/ps/shell/range_meter.h"
-#include "roles/run/task.h"
+#include "run/process/log.h"
+#include "run/process/tensor_memory.h"
+#include "run/task.h"
+#include "storage/checkpoint/shell/shard_writer.h"
 
 namespace disttf::roles {
 

@@ -11,9 +11,9 @@
 #include "net/transport/as_tuple.h"
 #include "net/wire/text.h"
 #include "net/wire/write_snapshot_shard.h"
-#include "roles/process/log.h"
-#include "roles/process/tensor_memory.h"
 #include "roles/ps/shell/ps_process.h"
+#include "run/process/log.h"
+#include "run/process/tensor_memory.h"
 
 namespace disttf::roles {
 namespace {

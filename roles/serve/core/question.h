@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "roles/model/core/trained_model.h"
+#include "model/trained_model.h"
 #include "roles/serve/core/api_route.h"
 #include "roles/serve/core/rows.h"
 

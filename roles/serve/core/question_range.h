@@ -1,7 +1,7 @@
-// The range of a question's values (roles/predict/core/input_range.h). Pure.
+// The range of a question's values (model/predict/input_range.h). Pure.
 #pragma once
 
-#include "roles/predict/core/input_range.h"
+#include "model/predict/input_range.h"
 #include "roles/serve/core/question.h"
 
 namespace disttf::roles {

@@ -4,9 +4,9 @@
 #include <initializer_list>
 
 #include "data/own/row_source.h"
+#include "model/predict/example_reader.h"
+#include "model/predict/input_range.h"
 #include "net/wire/base64.h"
-#include "roles/predict/core/example_reader.h"
-#include "roles/predict/core/input_range.h"
 #include "roles/serve/core/api_error.h"
 
 namespace disttf::roles {

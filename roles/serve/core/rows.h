@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "roles/model/core/trained_model.h"
+#include "model/trained_model.h"
 #include "roles/serve/core/json_reader.h"
 
 namespace disttf::roles {
@@ -55,7 +55,7 @@ class Rows {
   }
   // Whether some rows came as bytes: from a file, or as a tensor of bytes.
   [[nodiscard]] bool has_files() const noexcept { return has_files_; }
-  // Multiplies all values by 255 (roles/predict/core/input_range.h).
+  // Multiplies all values by 255 (model/predict/input_range.h).
   void scale();
 
   [[nodiscard]] bool are_bytes() const noexcept { return is_bytes_; }

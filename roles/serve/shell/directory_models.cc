@@ -11,13 +11,13 @@
 #include <system_error>
 #include <utility>
 
+#include "model/model_files.h"
 #include "net/wire/text.h"
-#include "roles/checkpoint/core/checkpoint_reader.h"
-#include "roles/model/shell/model_files.h"
-#include "roles/process/log.h"
-#include "roles/run/outcome.h"
-#include "roles/store/core/store_url.h"
-#include "roles/store/shell/storage.h"
+#include "run/outcome.h"
+#include "run/process/log.h"
+#include "storage/checkpoint/core/checkpoint_reader.h"
+#include "storage/store/core/store_url.h"
+#include "storage/store/shell/storage.h"
 
 namespace disttf::roles {
 namespace {

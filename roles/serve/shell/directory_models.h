@@ -1,7 +1,7 @@
 // The models in a directory, which may appear, or be filled, later.
 //
 // The directory contains checkpoints, as a run's --train_dir does, whose steps are the versions; or
-// folders named by whole numbers, each with a model (roles/model/shell/model_files.h); or it is one
+// folders named by whole numbers, each with a model (model/model_files.h); or it is one
 // model itself. Unreadable, damaged and half-copied models, and those with non-finite outputs, are
 // rejected, and tried again when their files change.
 #pragma once

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "roles/process/log.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
+#include "run/process/log.h"
 
 namespace disttf::roles {
 

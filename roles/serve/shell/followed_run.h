@@ -9,10 +9,10 @@
 #include <cstddef>
 #include <string>
 
-#include "roles/process/stop_signal.h"
 #include "roles/serve/shell/model_registry.h"
 #include "roles/serve/shell/serve_options.h"
-#include "roles/watch/shell/snapshot_collector.h"
+#include "run/process/stop_signal.h"
+#include "run/watch/snapshot_collector.h"
 
 namespace disttf::roles {
 

@@ -22,10 +22,10 @@
 #include "net/http/access_tokens.h"
 #include "net/http/http_client.h"
 #include "net/transport/same_host.h"
-#include "roles/process/log.h"
-#include "roles/process/stop_signal.h"
-#include "roles/run/outcome.h"
 #include "roles/serve/core/listening_address.h"
+#include "run/outcome.h"
+#include "run/process/log.h"
+#include "run/process/stop_signal.h"
 #include "text/shown_text.h"
 
 namespace disttf::roles {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "net/wire/text.h"
-#include "roles/process/available_memory.h"
-#include "roles/process/log.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
+#include "run/process/available_memory.h"
+#include "run/process/log.h"
 
 namespace disttf::roles {
 

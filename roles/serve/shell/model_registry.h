@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "math/predictor.h"
-#include "roles/model/core/trained_model.h"
+#include "model/trained_model.h"
 #include "roles/serve/core/rest_api.h"
 #include "roles/serve/shell/serve_meters.h"
 

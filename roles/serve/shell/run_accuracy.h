@@ -9,7 +9,7 @@
 #include <mutex>
 #include <optional>
 
-#include "roles/monitor/shell/record_files.h"
+#include "run/monitor/shell/record_files.h"
 
 namespace disttf::roles {
 

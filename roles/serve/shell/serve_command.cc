@@ -19,15 +19,15 @@
 #include "net/http/known_hosts.h"
 #include "net/transport/listening.h"
 #include "net/wire/address.h"
-#include "roles/process/log.h"
-#include "roles/process/predecessor.h"
-#include "roles/process/start_thread.h"
-#include "roles/process/stop_signal.h"
-#include "roles/run/outcome.h"
 #include "roles/serve/shell/directory_models.h"
 #include "roles/serve/shell/followed_run.h"
 #include "roles/serve/shell/serve_handler.h"
-#include "roles/store/core/store_url.h"
+#include "run/outcome.h"
+#include "run/process/log.h"
+#include "run/process/predecessor.h"
+#include "run/process/start_thread.h"
+#include "run/process/stop_signal.h"
+#include "storage/store/core/store_url.h"
 
 namespace disttf::roles {
 namespace {

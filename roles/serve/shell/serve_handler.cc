@@ -12,13 +12,13 @@
 #include "data/gzip.h"
 #include "net/http/http_status.h"
 #include "net/wire/text.h"
-#include "roles/monitor/shell/metrics_address.h"
-#include "roles/process/log.h"
 #include "roles/serve/core/api_error.h"
 #include "roles/serve/core/inference_api.h"
 #include "roles/serve/core/question_range.h"
 #include "roles/serve/core/rest_api.h"
 #include "roles/serve/shell/serve_page.h"
+#include "run/monitor/shell/metrics_address.h"
+#include "run/process/log.h"
 
 namespace disttf::roles {
 namespace {

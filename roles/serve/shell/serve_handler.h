@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "net/http/http_service.h"
-#include "roles/monitor/shell/meters.h"
 #include "roles/serve/core/api_route.h"
 #include "roles/serve/core/batch_queue.h"
 #include "roles/serve/core/question.h"
@@ -25,6 +24,7 @@
 #include "roles/serve/shell/run_accuracy.h"
 #include "roles/serve/shell/serve_meters.h"
 #include "roles/serve/shell/serve_options.h"
+#include "run/monitor/shell/meters.h"
 
 namespace disttf::roles {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "roles/monitor/shell/metric_registry.h"
+#include "run/monitor/shell/metric_registry.h"
 
 namespace disttf::roles {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "roles/monitor/shell/address_files.h"
-#include "roles/run/task.h"
 #include "roles/serve/core/question_range.h"
+#include "run/monitor/shell/address_files.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

@@ -5,7 +5,7 @@
 #include "data/json/json_text.h"
 #include "net/http/browser_guard.h"
 #include "net/http/http_status.h"
-#include "roles/monitor/shell/asset_reply.h"
+#include "run/monitor/shell/asset_reply.h"
 
 namespace disttf::roles {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 namespace {

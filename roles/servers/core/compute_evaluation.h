@@ -13,7 +13,7 @@
 
 #include "net/wire/compute_request.h"
 #include "net/wire/handshake.h"
-#include "roles/run/task.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

@@ -15,9 +15,9 @@
 #include "net/wire/frame.h"
 #include "net/wire/handshake.h"
 #include "net/wire/run_task_request.h"
-#include "roles/run/effect_queue.h"
-#include "roles/run/outcome.h"
-#include "roles/run/task.h"
+#include "run/effect_queue.h"
+#include "run/outcome.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

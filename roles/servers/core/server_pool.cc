@@ -4,7 +4,7 @@
 #include <random>
 #include <utility>
 
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 namespace {

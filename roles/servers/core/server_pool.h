@@ -21,9 +21,9 @@
 #include "net/wire/handshake.h"
 #include "net/wire/run_task_request.h"
 #include "roles/launch/core/restart_policy.h"
-#include "roles/run/effect_queue.h"
-#include "roles/run/note.h"
-#include "roles/run/task.h"
+#include "run/effect_queue.h"
+#include "run/note.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

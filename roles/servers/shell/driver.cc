@@ -22,12 +22,12 @@
 #include "net/wire/messages.h"
 #include "net/wire/run_task_request.h"
 #include "roles/chief/shell/chief.h"
-#include "roles/process/log.h"
-#include "roles/process/machine.h"
-#include "roles/process/start_thread.h"
-#include "roles/run/finish_grace.h"
-#include "roles/run/outcome.h"
 #include "roles/servers/core/server_pool.h"
+#include "run/finish_grace.h"
+#include "run/outcome.h"
+#include "run/process/log.h"
+#include "run/process/machine.h"
+#include "run/process/start_thread.h"
 
 namespace disttf::roles {
 namespace {

@@ -16,10 +16,10 @@
 #include "net/wire/backoff.h"
 #include "net/wire/bare_message.h"
 #include "net/wire/compute_request.h"
-#include "roles/process/machine.h"
-#include "roles/process/stop_signal.h"
-#include "roles/run/outcome.h"
-#include "roles/run/task.h"
+#include "run/outcome.h"
+#include "run/process/machine.h"
+#include "run/process/stop_signal.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 namespace {

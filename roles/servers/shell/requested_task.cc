@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "net/transport/as_tuple.h"
-#include "roles/download/datasets.h"
 #include "roles/launch/core/restart_policy.h"
 #include "roles/launch/core/supervisor.h"
 #include "roles/launch/shell/pipe_lines.h"
+#include "storage/download/datasets.h"
 
 namespace disttf::roles {
 namespace {

@@ -18,7 +18,7 @@
 #include "net/wire/run_task_request.h"
 #include "roles/launch/shell/child_process.h"
 #include "roles/launch/shell/console.h"
-#include "roles/run/task.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

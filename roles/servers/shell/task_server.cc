@@ -26,16 +26,16 @@
 #include "net/wire/compute_request.h"
 #include "net/wire/messages.h"
 #include "net/wire/run_task_request.h"
-#include "roles/download/datasets.h"
 #include "roles/launch/shell/child_process.h"
-#include "roles/process/call_at.h"
-#include "roles/process/log.h"
-#include "roles/process/stop_signal.h"
-#include "roles/process/task_listener.h"
-#include "roles/run/outcome.h"
 #include "roles/servers/core/compute_evaluation.h"
 #include "roles/servers/core/server_controller.h"
 #include "roles/servers/shell/requested_task.h"
+#include "run/outcome.h"
+#include "run/process/call_at.h"
+#include "run/process/log.h"
+#include "run/process/stop_signal.h"
+#include "run/process/task_listener.h"
+#include "storage/download/datasets.h"
 
 namespace disttf::roles {
 namespace {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "roles/run/task.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

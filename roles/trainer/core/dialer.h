@@ -13,8 +13,8 @@
 #include <variant>
 
 #include "net/wire/handshake.h"
-#include "roles/run/outcome.h"
 #include "roles/trainer/core/run_context.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 

@@ -20,7 +20,7 @@
 #include "net/wire/generation.h"
 #include "net/wire/handshake.h"
 #include "net/wire/messages.h"
-#include "roles/run/task.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "net/wire/backoff.h"
-#include "roles/run/early_stop_state.h"
-#include "roles/run/outcome.h"
-#include "roles/run/task.h"
 #include "roles/trainer/core/range_session.h"
 #include "roles/trainer/core/trainer_outbox.h"
+#include "run/early_stop_state.h"
+#include "run/outcome.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

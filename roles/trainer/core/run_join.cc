@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 

@@ -44,8 +44,6 @@
 #include "math/parameter_layout.h"
 #include "net/wire/frame.h"
 #include "net/wire/handshake.h"
-#include "roles/run/outcome.h"
-#include "roles/run/task.h"
 #include "roles/trainer/core/dialer.h"
 #include "roles/trainer/core/range_session.h"
 #include "roles/trainer/core/run_context.h"
@@ -53,6 +51,8 @@
 #include "roles/trainer/core/shutdown_protocol.h"
 #include "roles/trainer/core/step_exchange.h"
 #include "roles/trainer/core/trainer_outbox.h"
+#include "run/outcome.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

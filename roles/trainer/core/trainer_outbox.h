@@ -12,8 +12,8 @@
 #include "net/wire/frame.h"
 #include "net/wire/generation.h"
 #include "net/wire/handshake.h"
-#include "roles/run/effect_queue.h"
-#include "roles/run/note.h"
+#include "run/effect_queue.h"
+#include "run/note.h"
 
 namespace disttf::roles {
 

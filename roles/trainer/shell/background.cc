@@ -21,11 +21,11 @@
 #include "net/transport/spawn.h"
 #include "net/wire/messages.h"
 #include "net/wire/metrics_messages.h"
-#include "roles/process/log.h"
-#include "roles/process/machine.h"
-#include "roles/process/start_thread.h"
-#include "roles/process/task_listener.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
+#include "run/process/log.h"
+#include "run/process/machine.h"
+#include "run/process/start_thread.h"
+#include "run/process/task_listener.h"
 
 namespace disttf::roles {
 namespace {

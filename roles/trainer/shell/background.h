@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "net/wire/generation.h"
-#include "roles/monitor/core/step_sampling.h"
-#include "roles/process/stop_signal.h"
-#include "roles/run/task.h"
+#include "run/monitor/core/step_sampling.h"
+#include "run/process/stop_signal.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "math/random.h"
-#include "roles/process/log.h"
-#include "roles/process/machine.h"
-#include "roles/run/outcome.h"
 #include "roles/trainer/shell/run_data.h"
 #include "roles/trainer/shell/trainer.h"
+#include "run/outcome.h"
+#include "run/process/log.h"
+#include "run/process/machine.h"
 
 namespace disttf::roles {
 

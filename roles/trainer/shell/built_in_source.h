@@ -10,8 +10,8 @@
 #include "data/sampler.h"
 #include "math/augmentation.h"
 #include "math/model.h"
-#include "roles/download/dataset_source.h"
 #include "roles/trainer/shell/gradient_source.h"
+#include "storage/download/dataset_source.h"
 
 namespace disttf::roles {
 

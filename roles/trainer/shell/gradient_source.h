@@ -18,11 +18,11 @@
 #include "math/evaluation.h"
 #include "math/model.h"
 #include "math/parameter_layout.h"
-#include "roles/process/stop_signal.h"
-#include "roles/run/run_config.h"
 #include "roles/trainer/core/stepper.h"
 #include "roles/trainer/shell/run_evaluation.h"
 #include "roles/trainer/shell/stage_clock.h"
+#include "run/process/stop_signal.h"
+#include "run/run_config.h"
 
 namespace disttf::data {
 struct Dataset;  // data/dataset.h

@@ -4,7 +4,7 @@
 
 #include "math/finite.h"
 #include "net/wire/messages.h"
-#include "roles/process/log.h"
+#include "run/process/log.h"
 
 namespace disttf::roles {
 namespace {

@@ -25,10 +25,10 @@
 #include "net/transport/host_group.h"
 #include "net/transport/interrupt.h"
 #include "net/wire/frame.h"
-#include "roles/process/stop_signal.h"
-#include "roles/run/task.h"
 #include "roles/trainer/core/group_way.h"
 #include "roles/trainer/shell/ps_link.h"
+#include "run/process/stop_signal.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

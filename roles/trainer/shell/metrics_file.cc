@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "roles/process/log.h"
+#include "run/process/log.h"
 
 namespace disttf::roles {
 

@@ -9,11 +9,11 @@
 
 #include "math/program_layout.h"
 #include "math/random.h"
-#include "roles/process/log.h"
-#include "roles/program/core/gradient_bits.h"
-#include "roles/run/outcome.h"
 #include "roles/trainer/core/divergence.h"
 #include "roles/trainer/shell/trainer.h"
+#include "run/outcome.h"
+#include "run/process/log.h"
+#include "run/program/gradient_bits.h"
 
 namespace disttf::roles {
 namespace {

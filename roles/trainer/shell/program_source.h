@@ -8,8 +8,8 @@
 #include "data/sampler.h"
 #include "math/aligned.h"
 #include "math/parameter_layout.h"
-#include "roles/program/shell/program_link.h"
 #include "roles/trainer/shell/gradient_source.h"
+#include "run/program/program_link.h"
 
 namespace disttf::roles {
 

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "math/aligned.h"
-#include "roles/process/log.h"
-#include "roles/process/machine.h"
-#include "roles/process/tensor_memory.h"
-#include "roles/run/incarnation.h"
-#include "roles/run/outcome.h"
+#include "run/incarnation.h"
+#include "run/outcome.h"
+#include "run/process/log.h"
+#include "run/process/machine.h"
+#include "run/process/tensor_memory.h"
 
 namespace disttf::roles {
 namespace {

@@ -35,16 +35,16 @@
 #include "net/transport/interrupt.h"
 #include "net/transport/joined_bodies.h"
 #include "net/transport/spin_wait.h"
-#include "roles/monitor/core/step_sampling.h"
-#include "roles/process/log.h"
-#include "roles/process/stop_signal.h"
-#include "roles/run/task.h"
-#include "roles/run/training_state.h"
 #include "roles/trainer/core/run_session.h"
 #include "roles/trainer/shell/gradient_buffers.h"
 #include "roles/trainer/shell/host_sum.h"
 #include "roles/trainer/shell/ps_link.h"
 #include "roles/trainer/shell/replaced_ps.h"
+#include "run/monitor/core/step_sampling.h"
+#include "run/process/log.h"
+#include "run/process/stop_signal.h"
+#include "run/task.h"
+#include "run/training_state.h"
 
 namespace disttf::roles {
 
@@ -84,7 +84,7 @@ class PsClient {
   [[nodiscard]] bool connect();
 
   // Returns this process's incarnation. It may change until connect() has returned, see
-  // roles/run/incarnation.h; each hook is then called, in the order of registration. Callable from
+  // run/incarnation.h; each hook is then called, in the order of registration. Callable from
   // any thread.
   [[nodiscard]] std::uint64_t incarnation() const noexcept { return incarnation_; }
   void on_incarnation(std::function<void(std::uint64_t)> hook) {

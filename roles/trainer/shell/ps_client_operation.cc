@@ -5,8 +5,8 @@
 #include <system_error>
 #include <utility>
 
-#include "roles/run/outcome.h"
 #include "roles/trainer/shell/ps_client.h"
+#include "run/outcome.h"
 
 namespace disttf::roles {
 

@@ -4,9 +4,9 @@
 
 #include "math/random.h"
 #include "net/transport/peer.h"
-#include "roles/process/log.h"
-#include "roles/process/machine.h"
-#include "roles/process/ps_channel.h"
+#include "run/process/log.h"
+#include "run/process/machine.h"
+#include "run/process/ps_channel.h"
 
 namespace disttf::roles {
 namespace {

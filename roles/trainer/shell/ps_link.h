@@ -20,12 +20,12 @@
 #include "net/transport/faulty_channel.h"
 #include "net/transport/gradient_memory.h"
 #include "net/wire/messages.h"
-#include "roles/monitor/shell/meters.h"
-#include "roles/process/stop_signal.h"
-#include "roles/run/task.h"
-#include "roles/run/wire_format.h"
 #include "roles/trainer/core/dialer.h"
 #include "roles/trainer/core/trainer_outbox.h"
+#include "run/monitor/shell/meters.h"
+#include "run/process/stop_signal.h"
+#include "run/task.h"
+#include "run/wire_format.h"
 
 namespace disttf::roles {
 

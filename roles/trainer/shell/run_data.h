@@ -7,8 +7,8 @@
 
 #include "data/dataset.h"
 #include "math/model.h"
-#include "roles/download/dataset_source.h"
-#include "roles/run/run_config.h"
+#include "run/run_config.h"
+#include "storage/download/dataset_source.h"
 
 namespace disttf::roles {
 

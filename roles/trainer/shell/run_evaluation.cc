@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "roles/process/log.h"
 #include "roles/trainer/core/divergence.h"
-#include "roles/trainer/core/result_text.h"
 #include "roles/trainer/shell/run_data.h"
+#include "run/process/log.h"
+#include "run/result_text.h"
 
 namespace disttf::roles {
 

@@ -13,8 +13,8 @@
 #include "data/dataset.h"
 #include "math/evaluation.h"
 #include "math/model.h"
-#include "roles/run/outcome.h"
-#include "roles/run/run_config.h"
+#include "run/outcome.h"
+#include "run/run_config.h"
 
 namespace disttf::roles {
 

@@ -1,5 +1,5 @@
 // The time that a trainer spends on each stage of a step, for the measured steps
-// (roles/monitor/core/step_sampling.h). In other steps the clock is not read.
+// (run/monitor/core/step_sampling.h). In other steps the clock is not read.
 //
 // All functions but take() and trace() belong to the computing thread.
 #pragma once
@@ -13,7 +13,7 @@
 
 #include "math/model.h"
 #include "net/transport/interrupt.h"
-#include "roles/monitor/core/step_sampling.h"
+#include "run/monitor/core/step_sampling.h"
 
 namespace disttf::roles {
 

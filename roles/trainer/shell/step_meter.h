@@ -13,10 +13,10 @@
 
 #include "math/evaluation.h"
 #include "net/wire/generation.h"
-#include "roles/monitor/shell/meters.h"
-#include "roles/run/run_config.h"
-#include "roles/run/task.h"
 #include "roles/trainer/core/step_exchange.h"
+#include "run/monitor/shell/meters.h"
+#include "run/run_config.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

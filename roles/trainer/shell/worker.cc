@@ -4,9 +4,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "roles/process/finish.h"
-#include "roles/process/log.h"
-#include "roles/run/outcome.h"
+#include "run/outcome.h"
+#include "run/process/finish.h"
+#include "run/process/log.h"
 
 namespace disttf::roles {
 namespace {

@@ -1,0 +1,38 @@
+#include "run/process/ps_channel.h"
+
+#include <chrono>
+
+#include "run/process/machine.h"
+
+namespace disttf::roles {
+namespace {
+
+// A state of gigabytes takes longer than the heartbeat timeout, so time is added for its size. A
+// slower link counts as a failure.
+constexpr std::size_t kSlowestBytesPerSecond = 128 * 1024;
+
+}  // namespace
+
+net::Deadline transfer_deadline(const Task& task, std::size_t bytes) {
+  return net::Clock::now() + task.timeouts.heartbeat_timeout +
+         std::chrono::seconds(bytes / kSlowestBytesPerSecond);
+}
+
+net::OpenedChannel open_state_channel(const Task& task, std::size_t range, std::uint8_t replica,
+                                      const net::Interrupt& interrupt, net::Deadline deadline) {
+  const net::TaskId host = host_of_range(task.cluster, range, replica);
+  auto opened = net::open_channel(task.cluster.address_of(host),
+                                  {.cluster = net::hash_of(task.cluster),
+                                   .from = task.self,
+                                   .to = host,
+                                   .purpose = net::ChannelPurpose::kState,
+                                   .replica = replica,
+                                   .incarnation = task.incarnation},
+                                  interrupt, deadline, task.credentials.get());
+  // A lack of descriptors is this process's own, so dialing again does not help.
+  throw_if_out_of_descriptors(
+      opened.error, "connect to " + describe(task.cluster, {.job = net::Job::kPs, .index = range}));
+  return opened;
+}
+
+}  // namespace disttf::roles

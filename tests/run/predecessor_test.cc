@@ -1,0 +1,65 @@
+#include "run/process/predecessor.h"
+
+#include <gtest/gtest.h>
+
+#include <asio/error.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <cstdint>
+#include <optional>
+#include <system_error>
+
+#include "net/transport/listening.h"
+
+namespace disttf::roles {
+namespace {
+
+class Predecessor : public testing::Test {
+ protected:
+  asio::ip::tcp::acceptor listen() {
+    return net::listen_on(context_, 0, net::ListenScope::kLoopback);
+  }
+  asio::io_context context_;
+};
+
+TEST_F(Predecessor, IsWaitedFor) {
+  std::optional<asio::ip::tcp::acceptor> first(listen());
+  const std::uint16_t port = first->local_endpoint().port();
+  int tries = 0;
+  const auto second = listen_after_predecessor("a port", [&] {
+    if (++tries == 3) first.reset();
+    return net::listen_on(context_, port, net::ListenScope::kLoopback);
+  });
+  EXPECT_EQ(second.local_endpoint().port(), port);
+  EXPECT_EQ(tries, 3);
+}
+
+TEST_F(Predecessor, ThatStaysIsAnErrorInTheEnd) {
+  const auto first = listen();
+  int tries = 0;
+  try {
+    const auto second = listen_after_predecessor("a port", [&] {
+      ++tries;
+      return net::listen_on(context_, first.local_endpoint().port(), net::ListenScope::kLoopback);
+    });
+    FAIL() << "two listen on one port";
+  } catch (const std::system_error& error) {
+    EXPECT_EQ(error.code(), asio::error::address_in_use);
+  }
+  EXPECT_GT(tries, 1);
+}
+
+TEST_F(Predecessor, IsNotWhatAnotherErrorWaitsFor) {
+  int tries = 0;
+  EXPECT_THROW(static_cast<void>(listen_after_predecessor("a port",
+                                                          [&]() -> asio::ip::tcp::acceptor {
+                                                            ++tries;
+                                                            throw std::system_error(
+                                                                asio::error::access_denied);
+                                                          })),
+               std::system_error);
+  EXPECT_EQ(tries, 1);
+}
+
+}  // namespace
+}  // namespace disttf::roles
