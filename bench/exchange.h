@@ -13,7 +13,7 @@
 #include "bench/echo_peer.h"
 #include "math/aligned.h"
 #include "math/model.h"
-#include "net/transport/secrets.h"
+#include "net/tls/secrets.h"
 #include "roles/trainer/shell/ps_client.h"
 #include "run/process/stop_signal.h"
 #include "run/run_config.h"

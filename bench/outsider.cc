@@ -16,7 +16,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "net/transport/channel.h"
+#include "net/tcp/channel.h"
 #include "net/wire/frame.h"
 #include "net/wire/handshake.h"
 

@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "net/transport/interrupt.h"
-#include "net/transport/secrets.h"
+#include "net/tls/secrets.h"
+#include "net/waiting/interrupt.h"
 
 namespace disttf::bench {
 

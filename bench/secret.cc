@@ -18,7 +18,7 @@
 #include "bench/launch.h"
 #include "bench/outsider.h"
 #include "bench/sides.h"
-#include "net/transport/tls_socket.h"
+#include "net/tls/tls_socket.h"
 
 namespace disttf::bench {
 namespace {

@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "net/transport/secrets.h"
+#include "net/tls/secrets.h"
 #include "run/gpu_list.h"
 
 namespace disttf {

@@ -10,7 +10,7 @@
 #include "run/chaos_options.h"
 
 namespace disttf::net {
-class Credentials;  // net/transport/credentials.h
+class Credentials;  // net/tls/credentials.h
 }
 
 namespace disttf::roles {

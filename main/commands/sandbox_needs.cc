@@ -10,7 +10,7 @@
 
 #include "main/environment.h"
 #include "net/http/tls.h"
-#include "net/transport/credentials.h"
+#include "net/tls/credentials.h"
 #include "storage/store/core/google_federation.h"
 #include "storage/store/core/store_url.h"
 #include "storage/store/shell/store_environment.h"

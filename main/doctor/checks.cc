@@ -15,9 +15,9 @@
 #include "math/kernels.h"
 #include "math/large_copies.h"
 #include "net/http/tls.h"
-#include "net/transport/descriptor_limit.h"
-#include "net/transport/listening.h"
-#include "net/transport/sharing_trial.h"
+#include "net/memory/sharing_trial.h"
+#include "net/tcp/listening.h"
+#include "net/waiting/descriptor_limit.h"
 #include "run/process/confinement.h"
 #include "run/process/sandbox.h"
 

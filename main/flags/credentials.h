@@ -7,7 +7,7 @@
 #include <string>
 
 #include "main/environment.h"
-#include "net/transport/credentials.h"
+#include "net/tls/credentials.h"
 #include "net/wire/cluster.h"
 #include "roles/launch/shell/run_secret.h"
 

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "data/file.h"
-#include "net/transport/descriptor.h"
-#include "net/transport/interrupt.h"
+#include "net/waiting/descriptor.h"
+#include "net/waiting/interrupt.h"
 #include "roles/launch/core/restart_policy.h"
 #include "roles/launch/shell/own_program.h"
 #include "run/process/stop_signal.h"

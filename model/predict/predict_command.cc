@@ -19,7 +19,7 @@
 #include "model/model_files.h"
 #include "model/predict/answer_text.h"
 #include "model/predict/example_reader.h"
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 #include "net/wire/text.h"
 #include "run/outcome.h"
 #include "run/process/available_memory.h"

@@ -6,7 +6,7 @@
 
 #include "net/http/http_status.h"
 #include "net/http/same_secret.h"
-#include "net/transport/private_file.h"
+#include "net/tls/private_file.h"
 #include "net/wire/text.h"
 
 namespace disttf::net {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "net/http/http_reply.h"
-#include "net/transport/file_watch.h"
-#include "net/transport/private_file.h"
+#include "net/tls/file_watch.h"
+#include "net/tls/private_file.h"
 
 namespace disttf::net {
 

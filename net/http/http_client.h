@@ -16,7 +16,7 @@
 #include "net/http/http_error.h"
 #include "net/http/http_proxy.h"
 #include "net/http/url.h"
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 
 namespace disttf::net {
 

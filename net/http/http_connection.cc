@@ -14,7 +14,7 @@
 
 #include "net/http/http_error.h"
 #include "net/http/tls.h"
-#include "net/transport/resolve.h"
+#include "net/tcp/resolve.h"
 
 namespace disttf::net {
 namespace {

@@ -20,7 +20,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 
 namespace disttf::net {
 

@@ -28,7 +28,7 @@
 #include "net/http/http_reply.h"
 #include "net/http/http_request.h"
 #include "net/http/tls_identity.h"
-#include "net/transport/descriptor.h"
+#include "net/waiting/descriptor.h"
 
 namespace disttf::net {
 

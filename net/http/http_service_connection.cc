@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "net/http/browser_guard.h"
-#include "net/transport/resolve.h"
+#include "net/tcp/resolve.h"
 
 namespace disttf::net {
 namespace {

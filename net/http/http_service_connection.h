@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "net/http/http_service.h"
-#include "net/transport/descriptor.h"
+#include "net/waiting/descriptor.h"
 
 namespace disttf::net {
 

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "net/http/tls.h"
-#include "net/transport/certificate_files.h"
-#include "net/transport/tls_error.h"
+#include "net/tls/certificate_files.h"
+#include "net/tls/tls_error.h"
 
 namespace disttf::net {
 namespace {

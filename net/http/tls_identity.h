@@ -10,7 +10,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "net/transport/file_watch.h"
+#include "net/tls/file_watch.h"
 
 using SSL = struct ssl_st;
 using SSL_CTX = struct ssl_ctx_st;
@@ -26,7 +26,7 @@ namespace disttf::net {
 class TlsIdentity {
  public:
   // Throws std::invalid_argument: the flag, the file, what is wrong with it; NotFittingYet
-  // (net/transport/certificate_files.h).
+  // (net/tls/certificate_files.h).
   TlsIdentity(std::string certificate_file, std::string key_file,
               std::function<void(std::string_view)> warn);
 

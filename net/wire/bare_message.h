@@ -24,7 +24,7 @@ struct BareMessage {
 };
 
 // With a body; its format is in net/wire/handshake.h, compute_request.h, run_task_request.h,
-// replication.h and net/transport/shared_memory.h.
+// replication.h and net/memory/shared_memory.h.
 using HelloFrame = BareMessage<FrameKind::kHello>;
 using WelcomeFrame = BareMessage<FrameKind::kWelcome>;
 using RefusedFrame = BareMessage<FrameKind::kRefused>;

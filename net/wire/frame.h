@@ -101,7 +101,7 @@ enum FrameFlags : std::uint16_t {
   kFlagPrevious = 1U << 3U,  // on pull: the parameters from before the newest step
   kFlagNext = 1U << 4U,      // on pull: parameters of a step after `step`; waits for it
   // The body does not follow: it lies in the sender's shared memory at offset `place`.
-  // net/transport/ sets and clears this flag: see BodyInPlace.
+  // net/tcp/ sets and clears this flag: see BodyInPlace.
   kFlagInPlace = 1U << 5U,
   // The tensor in the body is bfloat16, or in blocks of 8-bit or 4-bit numbers. On push_pull, and
   // on pull with next, the reply may use that form, too.

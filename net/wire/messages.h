@@ -189,7 +189,7 @@ struct Parameters {
   friend bool operator==(const Parameters&, const Parameters&) = default;
 };
 
-// Peer discovery in a host group (net/transport/host_group.h): the leader registers with ps 0,
+// Peer discovery in a host group (net/memory/host_group.h): the leader registers with ps 0,
 // which answers each member's question. Both numbers are 0 in a question, and where there is no
 // leader.
 struct PeerDiscovery {

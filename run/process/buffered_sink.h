@@ -26,7 +26,7 @@
 #include <thread>
 
 #include "data/file.h"
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 
 namespace disttf::roles {
 

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "net/transport/dial.h"
+#include "net/tcp/dial.h"
 #include "run/task.h"
 
 namespace disttf::roles {

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 #include "run/outcome.h"
 #include "run/process/log.h"
 

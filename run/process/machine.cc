@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "net/transport/descriptor_limit.h"
+#include "net/waiting/descriptor_limit.h"
 #include "run/incarnation.h"
 #include "run/outcome.h"
 #include "run/process/control_group.h"

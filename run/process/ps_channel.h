@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "net/transport/channel.h"
-#include "net/transport/interrupt.h"
-#include "net/transport/peer.h"
+#include "net/tcp/channel.h"
+#include "net/tcp/peer.h"
+#include "net/waiting/interrupt.h"
 #include "run/task.h"
 
 namespace disttf::roles {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <thread>
 
-#include "net/transport/channel.h"
+#include "net/tcp/channel.h"
 #include "run/outcome.h"
 
 namespace disttf::roles {

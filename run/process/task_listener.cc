@@ -4,8 +4,8 @@
 #include <system_error>
 #include <utility>
 
-#include "net/transport/descriptor_limit.h"
-#include "net/transport/listening.h"
+#include "net/tcp/listening.h"
+#include "net/waiting/descriptor_limit.h"
 #include "net/wire/run_task_request.h"
 #include "run/process/log.h"
 #include "run/process/predecessor.h"

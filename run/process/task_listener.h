@@ -7,7 +7,7 @@
 #include <memory>
 #include <system_error>
 
-#include "net/transport/listener.h"
+#include "net/tcp/listener.h"
 #include "run/outcome.h"
 #include "run/process/stop_signal.h"
 #include "run/task.h"

@@ -1,16 +1,16 @@
 // Which memory a task's tensors lie in, and so how they travel between trainers and ps, according
-// to --transport. It is the only place in roles/ that knows more than one way: cores and shells see
-// a gradient that lies somewhere until it is answered, and parameters that lie somewhere until the
-// next push. The updates that a primary sends its backup lie in such memory, too.
+// to --transport. It is the only place outside net/ that knows more than one way: cores and shells
+// see a gradient that lies somewhere until it is answered, and parameters that lie somewhere until
+// the next push. The updates that a primary sends its backup lie in such memory, too.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <string>
 
-#include "net/transport/body_ring.h"
-#include "net/transport/gradient_memory.h"
-#include "net/transport/parameter_memory.h"
+#include "net/memory/body_ring.h"
+#include "net/memory/parameter_memory.h"
+#include "net/tcp/gradient_memory.h"
 #include "run/run_config.h"
 #include "run/task.h"
 

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "net/transport/packet_socket.h"
+#include "net/memory/packet_socket.h"
 #include "run/outcome.h"
 #include "run/process/log.h"
 

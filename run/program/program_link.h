@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "net/transport/descriptor.h"
-#include "net/transport/interrupt.h"
-#include "net/transport/program_memory.h"
+#include "net/memory/program_memory.h"
+#include "net/waiting/descriptor.h"
+#include "net/waiting/interrupt.h"
 #include "run/process/stop_signal.h"
 #include "run/program/program_session.h"
 

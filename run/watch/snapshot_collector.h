@@ -19,7 +19,7 @@
 
 #include "math/aligned.h"
 #include "model/trained_model.h"
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 #include "run/process/stop_signal.h"
 #include "run/run_config.h"
 #include "run/task.h"

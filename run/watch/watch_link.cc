@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "net/transport/peer.h"
+#include "net/tcp/peer.h"
 #include "net/wire/bare_message.h"
 #include "net/wire/log_messages.h"
 #include "net/wire/messages.h"

@@ -13,8 +13,8 @@
 #include <system_error>
 
 #include "math/parameter_layout.h"
-#include "net/transport/channel.h"
-#include "net/transport/interrupt.h"
+#include "net/tcp/channel.h"
+#include "net/waiting/interrupt.h"
 #include "net/wire/frame.h"
 #include "net/wire/handshake.h"
 #include "run/task.h"

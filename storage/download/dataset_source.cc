@@ -8,7 +8,7 @@
 
 #include "data/own/shown_text.h"
 #include "math/random.h"
-#include "net/transport/descriptor_limit.h"
+#include "net/waiting/descriptor_limit.h"
 #include "net/wire/text.h"
 #include "run/outcome.h"
 #include "run/process/log.h"

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "net/http/http_proxy.h"
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 
 namespace disttf::roles {
 

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "data/file.h"
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 
 namespace disttf::roles {
 

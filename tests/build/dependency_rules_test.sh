@@ -9,19 +9,21 @@ set -euo pipefail
 # module.
 allowed() {
   local run='net/wire|math|data/json|run'
-  local process="$run|data|net/transport|run/process"
+  local process="$run|data|net/waiting|net/memory|net/tls|net/tcp|run/process"
   local store='storage/store/core|storage/store/shell'
   local checkpoint='storage/checkpoint/core|storage/checkpoint/shell'
   local monitor='run/monitor/core|run/monitor/shell'
   case $1 in
-    text | data/json | net/wire) echo 'nothing' ;;
+    text | data/json | net/wire | net/waiting) echo 'nothing' ;;
     data) echo 'data/json' ;;
     data/own | data/tensorboard) echo 'data|data/json' ;;
     math) echo 'math/layers|math/losses' ;;
     math/losses) echo 'math' ;;
     math/layers) echo 'math' ;;
-    net/transport | net/resolvers) echo 'net/wire' ;;
-    net/http) echo 'net/wire|net/transport' ;;
+    net/resolvers) echo 'net/wire' ;;
+    net/memory | net/tls) echo 'net/wire|net/waiting' ;;
+    net/tcp) echo 'net/wire|net/waiting|net/memory|net/tls' ;;
+    net/http) echo 'net/wire|net/waiting|net/tls|net/tcp' ;;
     run) echo 'net/wire|math|data/json' ;;
     run/process) echo "$process" ;;
     run/monitor/core) echo "$run|data" ;;
@@ -64,10 +66,9 @@ allowed() {
 # A path is a value, and data/file_system.h an interface.)
 readonly acts='#[[:space:]]*include[[:space:]]*<(asio|thread|mutex|shared_mutex|condition_variable|future|atomic|fstream|iostream|sys/(mman|socket|stat|poll|epoll|uio|signalfd|timerfd|resource|file|ioctl)|unistd|fcntl|poll|spdlog)|random_device|_clock::now\(|Clock::now\(|filesystem::(exists|is_|remove|rename|create_|copy|resize|file_size|last_write_time\(|directory_it|recursive_)|"data/(file|posix_file_system|file_set|mnist)\.h"'
 
-# Only net/transport/ may handle shared memory; it hands out bodies and takes them back. (Comments may
-# name it.) One file in run/process/ distinguishes the transports, and the task selects the one that
+# Only net/ may handle shared memory; it hands out bodies and takes them back. (Comments may name it.) One file in run/process/ distinguishes the transports, and the task selects the one that
 # --transport requests.
-readonly ways='SharedMemory|SharedView|SharedOffer|JoinedView|HeaderMailbox|kShared?[^A-Za-z]|kFlagInPlace|net/transport/(shared_memory|header_mailbox)'
+readonly ways='SharedMemory|SharedView|SharedOffer|JoinedView|HeaderMailbox|kShared?[^A-Za-z]|kFlagInPlace|net/memory/(shared_memory|header_mailbox)'
 readonly knows_ways='^run/(process/tensor_memory\.(h|cc)|task\.h)$'
 
 # In g++ 12, std::ranges::copy and copy_n of contiguous const elements are loops over the elements: they test with
@@ -104,7 +105,7 @@ violations() {
 self_test() {
   local tree found
   tree=$(mktemp -d)
-  mkdir -p "$tree"/{run/process,net/wire,net/transport,math,data,run,roles/ps/core,roles/ps/shell,storage/checkpoint/core,main/render}
+  mkdir -p "$tree"/{run/process,net/wire,net/memory,math,data,run,roles/ps/core,roles/ps/shell,storage/checkpoint/core,main/render}
   echo '#include "math/model.h"' >"$tree/net/wire/a.cc"
   echo '#  include <net/wire/frame.h>' >"$tree/math/b.h"
   echo '#include "data/idx.h"' >"$tree/math/c.inc"
@@ -112,14 +113,14 @@ self_test() {
   echo ' #include "../run/x.h"' >"$tree/data/c.cc"
   echo '#include "main/options.h"' >"$tree/run/d.cc"
   echo '#include "run/log.h"' >"$tree/main/render/e.cc"
-  echo '#include "net/transport/channel.h"' >"$tree/roles/ps/core/f.cc"
+  echo '#include "net/tcp/channel.h"' >"$tree/roles/ps/core/f.cc"
   echo '#include <thread>' >"$tree/roles/ps/core/g.cc"
   echo 'auto now = std::chrono::steady_clock::now();' >"$tree/roles/ps/core/h.cc"
   echo 'if (std::filesystem::exists(path)) return;' >"$tree/roles/ps/core/i.cc"
   echo '#include "data/posix_file_system.h"' >"$tree/storage/checkpoint/core/j.cc"
-  echo '#include "net/transport/shared_memory.h"' >"$tree/roles/ps/shell/k.cc"
+  echo '#include "net/memory/shared_memory.h"' >"$tree/roles/ps/shell/k.cc"
   echo 'SharedMemory memory;' >"$tree/roles/ps/core/l.h"
-  echo '#include "net/transport/shared_memory.h"' >"$tree/run/process/tensor_memory.cc"
+  echo '#include "net/memory/shared_memory.h"' >"$tree/run/process/tensor_memory.cc"
   echo 'std::ranges::copy(bytes, to.begin());' >"$tree/data/m.cc"
   echo '' >"$tree/roles/outside.cc"
   printf '#include "net/wire/frame.h"\n#include <thread>\n' >"$tree/roles/ps/shell/allowed.cc"

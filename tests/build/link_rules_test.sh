@@ -12,8 +12,11 @@ allowed() {
   case $1 in
     disttf_math | disttf_json | disttf_wire) echo 'nothing' ;;
     disttf_data) echo 'json' ;;
-    disttf_transport) echo 'wire|asio' ;;
-    disttf_http) echo 'transport' ;;
+    disttf_waiting) echo 'asio' ;;
+    disttf_memory) echo 'wire|waiting' ;;
+    disttf_tls) echo 'wire|waiting|asio' ;;
+    disttf_tcp) echo 'memory|tls' ;;
+    disttf_http) echo 'tcp' ;;
     disttf_resolvers) echo 'wire' ;;
     disttf_render) echo 'wire|json' ;;
     disttf_run) echo 'wire|math|json' ;;
@@ -33,7 +36,7 @@ allowed() {
     disttf_ps_core) echo 'run|monitor_core' ;;
     disttf_launch_core) echo 'run|program_core' ;;
     disttf_*_core) echo 'run' ;;
-    disttf_process) echo 'run|transport|data' ;;
+    disttf_process) echo 'run|tcp|data' ;;
     disttf_checkpoint) echo 'checkpoint_core|process|store' ;;
     disttf_model) echo 'model_core|checkpoint' ;;
     disttf_predict) echo 'predict_core|model|download' ;;
@@ -75,7 +78,7 @@ violations() {
 self_test() {
   local found
   found=$(printf '%s\n' 'disttf_wire: disttf_flags $<LINK_ONLY:disttf_math>' \
-    'disttf_data: disttf_flags disttf_run' 'disttf_ps_core: disttf_run disttf_transport' \
+    'disttf_data: disttf_flags disttf_run' 'disttf_ps_core: disttf_run disttf_tcp' \
     'disttf_checkpoint: disttf_process disttf_ps' 'disttf_run: disttf_asio disttf_json disttf_data' \
     'disttf_checkpoint_core: disttf_data disttf_process' \
     'disttf_ps: disttf_ps_core disttf_checkpoint' 'disttf_new: disttf_flags' | violations | wc -l)

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "net/transport/shared_memory.h"
+#include "net/memory/shared_memory.h"
 #include "net/wire/compute_request.h"
 #include "net/wire/handshake.h"
 #include "net/wire/metrics_messages.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/transport/spiffe_id.h"
+#include "net/tls/spiffe_id.h"
 #include "tests/fuzz/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

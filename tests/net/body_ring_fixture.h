@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/body_ring.h"
-#include "net/transport/dial.h"
-#include "net/transport/secrets.h"
+#include "net/memory/body_ring.h"
+#include "net/tcp/dial.h"
+#include "net/tls/secrets.h"
 #include "net/wire/bare_message.h"
 #include "net/wire/messages.h"
 #include "tests/net/test_server.h"

@@ -1,5 +1,5 @@
 // Connections of a primary and its backup that have agreed on memory for bodies.
-#include "net/transport/body_ring.h"
+#include "net/memory/body_ring.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/secrets.h"
+#include "net/tls/secrets.h"
 #include "net/wire/bare_message.h"
 #include "net/wire/messages.h"
 #include "tests/net/body_ring_fixture.h"

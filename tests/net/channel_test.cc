@@ -1,4 +1,4 @@
-#include "net/transport/channel.h"
+#include "net/tcp/channel.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
-#include "net/transport/listening.h"
-#include "net/transport/resolve.h"
+#include "net/tcp/listening.h"
+#include "net/tcp/resolve.h"
 #include "tests/net/test_server.h"
 
 namespace disttf::net {

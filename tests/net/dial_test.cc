@@ -1,4 +1,4 @@
-#include "net/transport/dial.h"
+#include "net/tcp/dial.h"
 
 #include <gtest/gtest.h>
 

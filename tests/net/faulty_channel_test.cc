@@ -1,4 +1,4 @@
-#include "net/transport/faulty_channel.h"
+#include "net/tcp/faulty_channel.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "net/transport/listening.h"
+#include "net/tcp/listening.h"
 #include "tests/net/test_server.h"
 
 namespace disttf::net {

@@ -1,5 +1,5 @@
 // Which process receives a descriptor over a peer listener, and whose descriptor is accepted.
-#include "net/transport/handover.h"
+#include "net/memory/handover.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

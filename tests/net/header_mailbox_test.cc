@@ -1,4 +1,4 @@
-#include "net/transport/header_mailbox.h"
+#include "net/memory/header_mailbox.h"
 
 #include <gtest/gtest.h>
 

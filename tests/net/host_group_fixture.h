@@ -19,7 +19,7 @@
 #include <system_error>
 #include <vector>
 
-#include "net/transport/host_group.h"
+#include "net/memory/host_group.h"
 
 namespace disttf::net::group_test {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/host_group.h"
+#include "net/memory/host_group.h"
 #include "tests/net/host_group_fixture.h"
 
 namespace disttf::net::group_test {

@@ -1,5 +1,5 @@
 // Trainers of a host that leave gradients and parameters in memory for each other.
-#include "net/transport/host_group.h"
+#include "net/memory/host_group.h"
 
 #include <gtest/gtest.h>
 

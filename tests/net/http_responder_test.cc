@@ -24,7 +24,7 @@
 #include "net/http/access_tokens.h"
 #include "net/http/browser_guard.h"
 #include "net/http/http_local.h"
-#include "net/transport/listening.h"
+#include "net/tcp/listening.h"
 #include "tests/net/https_client.h"
 #include "tests/net/raw_http_client.h"
 

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/gradient_memory.h"
-#include "net/transport/parameter_memory.h"
+#include "net/memory/parameter_memory.h"
+#include "net/tcp/gradient_memory.h"
 #include "net/wire/frame.h"
 #include "tests/net/test_server.h"
 

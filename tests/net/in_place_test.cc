@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/gradient_memory.h"
-#include "net/transport/handover.h"
-#include "net/transport/parameter_memory.h"
+#include "net/memory/handover.h"
+#include "net/memory/parameter_memory.h"
+#include "net/tcp/gradient_memory.h"
 #include "net/wire/messages.h"
 #include "tests/net/in_place_fixture.h"
 

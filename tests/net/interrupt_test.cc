@@ -1,4 +1,4 @@
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

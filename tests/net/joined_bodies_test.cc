@@ -1,4 +1,4 @@
-#include "net/transport/joined_bodies.h"
+#include "net/memory/joined_bodies.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <system_error>
 #include <vector>
 
-#include "net/transport/shared_memory.h"
+#include "net/memory/shared_memory.h"
 
 namespace disttf::net {
 namespace {

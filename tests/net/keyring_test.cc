@@ -1,4 +1,4 @@
-#include "net/transport/keyring.h"
+#include "net/tls/keyring.h"
 
 #include <gtest/gtest.h>
 

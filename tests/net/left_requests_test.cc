@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/header_mailbox.h"
+#include "net/memory/header_mailbox.h"
 #include "net/wire/messages.h"
 #include "tests/net/in_place_fixture.h"
 #include "tests/net/write_trap.h"

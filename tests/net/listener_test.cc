@@ -1,4 +1,4 @@
-#include "net/transport/listener.h"
+#include "net/tcp/listener.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "net/transport/listening.h"
+#include "net/tcp/listening.h"
 #include "tests/net/test_server.h"
 
 namespace disttf::net {

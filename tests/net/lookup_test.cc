@@ -1,5 +1,5 @@
 // A name server that answers one question and drops the other.
-#include "net/transport/lookup.h"
+#include "net/tcp/lookup.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/name_lookup.h"
-#include "net/transport/resolve.h"
+#include "net/tcp/name_lookup.h"
+#include "net/tcp/resolve.h"
 
 namespace disttf::net {
 namespace {

@@ -1,4 +1,4 @@
-#include "net/transport/pre_handshake_queue.h"
+#include "net/tcp/pre_handshake_queue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/listening.h"
+#include "net/tcp/listening.h"
 
 namespace disttf::net {
 namespace {

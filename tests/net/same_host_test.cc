@@ -1,4 +1,4 @@
-#include "net/transport/same_host.h"
+#include "net/tcp/same_host.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "net/transport/listening.h"
+#include "net/tcp/listening.h"
 #include "tests/net/test_server.h"
 
 namespace disttf::net {

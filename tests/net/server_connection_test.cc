@@ -1,4 +1,4 @@
-#include "net/transport/server_connection.h"
+#include "net/tcp/server_connection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-#include "net/transport/drain_all.h"
+#include "net/tcp/drain_all.h"
 #include "tests/net/test_server.h"
 
 namespace disttf::net {

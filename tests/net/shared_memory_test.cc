@@ -1,4 +1,4 @@
-#include "net/transport/shared_memory.h"
+#include "net/memory/shared_memory.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "net/transport/shared_processor.h"
+#include "net/waiting/shared_processor.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

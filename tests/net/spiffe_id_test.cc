@@ -1,5 +1,5 @@
 // The task that a certificate's name identifies.
-#include "net/transport/spiffe_id.h"
+#include "net/tls/spiffe_id.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "net/transport/spin_wait.h"
+#include "net/waiting/spin_wait.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

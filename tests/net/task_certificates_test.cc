@@ -1,6 +1,6 @@
 // TLS between tasks with certificates, over real sockets: which peers are accepted or refused, and
 // the messages on each side.
-#include "net/transport/task_certificates.h"
+#include "net/tls/task_certificates.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,9 +17,9 @@
 #include <optional>
 #include <stdexcept>
 
-#include "net/transport/certificate_files.h"
-#include "net/transport/dial.h"
-#include "net/transport/secrets.h"
+#include "net/tcp/dial.h"
+#include "net/tls/certificate_files.h"
+#include "net/tls/secrets.h"
 #include "tests/data/scratch.h"
 #include "tests/net/test_server.h"
 #include "tests/support/made_identities.h"

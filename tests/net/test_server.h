@@ -21,9 +21,9 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/listener.h"
-#include "net/transport/listening.h"
-#include "net/transport/peer.h"
+#include "net/tcp/listener.h"
+#include "net/tcp/listening.h"
+#include "net/tcp/peer.h"
 
 namespace disttf::net {
 

@@ -16,10 +16,10 @@
 #include <future>
 #include <thread>
 
-#include "net/transport/dial.h"
-#include "net/transport/listening.h"
-#include "net/transport/secrets.h"
-#include "net/transport/tls_stream.h"
+#include "net/tcp/dial.h"
+#include "net/tcp/listening.h"
+#include "net/tls/secrets.h"
+#include "net/tls/tls_stream.h"
 #include "tests/net/test_server.h"
 
 namespace disttf::net {

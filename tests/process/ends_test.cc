@@ -4,8 +4,8 @@
 #include <ostream>
 #include <thread>
 
-#include "net/transport/listener.h"
-#include "net/transport/listening.h"
+#include "net/tcp/listener.h"
+#include "net/tcp/listening.h"
 #include "tests/process/process_test.h"
 
 namespace disttf::test_process {

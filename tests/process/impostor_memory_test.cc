@@ -11,9 +11,9 @@
 #include <system_error>
 
 #include "data/file.h"
-#include "net/transport/handover.h"
-#include "net/transport/header_mailbox.h"
-#include "net/transport/shared_memory.h"
+#include "net/memory/handover.h"
+#include "net/memory/header_mailbox.h"
+#include "net/memory/shared_memory.h"
 #include "net/wire/messages.h"
 #include "tests/process/impostor.h"
 

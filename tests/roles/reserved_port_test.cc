@@ -7,7 +7,7 @@
 #include <asio/ip/tcp.hpp>
 #include <system_error>
 
-#include "net/transport/listening.h"
+#include "net/tcp/listening.h"
 
 namespace disttf::roles {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "net/transport/secrets.h"
+#include "net/tls/secrets.h"
 
 namespace disttf::roles {
 namespace {

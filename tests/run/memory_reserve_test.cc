@@ -15,8 +15,8 @@
 #include <new>
 #include <thread>
 
-#include "net/transport/as_tuple.h"
-#include "net/transport/spawn.h"
+#include "net/tcp/as_tuple.h"
+#include "net/tcp/spawn.h"
 
 namespace disttf::roles {
 namespace {

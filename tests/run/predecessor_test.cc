@@ -9,7 +9,7 @@
 #include <optional>
 #include <system_error>
 
-#include "net/transport/listening.h"
+#include "net/tcp/listening.h"
 
 namespace disttf::roles {
 namespace {

@@ -10,7 +10,7 @@
 #include <functional>
 #include <new>
 
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 #include "run/outcome.h"
 
 namespace disttf::roles {

@@ -1,4 +1,4 @@
-// What the trainers of one simulated host share. It stands for net/transport/host_group.h, which
+// What the trainers of one simulated host share. It stands for net/memory/host_group.h, which
 // uses sockets and the host's memory, so network faults do not affect it. Nothing here waits:
 // waiting processes are woken.
 #pragma once

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "net/transport/header_mailbox.h"
+#include "net/memory/header_mailbox.h"
 #include "net/wire/messages.h"
 #include "tests/sim/ps_process.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 #include "roles/ps/core/connection_map.h"
 #include "roles/ps/core/ps_core.h"
 #include "tests/sim/checks.h"

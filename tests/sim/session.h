@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 #include "roles/trainer/core/group_way.h"
 #include "roles/trainer/core/run_session.h"
 #include "run/run_config.h"

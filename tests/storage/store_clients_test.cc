@@ -10,7 +10,7 @@
 #include <system_error>
 #include <vector>
 
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 #include "storage/store/core/store_error.h"
 #include "storage/store/shell/aws_credentials.h"
 #include "storage/store/shell/gcs_store.h"

@@ -16,7 +16,7 @@
 #include <string>
 
 #include "math/parameter_layout.h"
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 #include "net/wire/generation.h"
 #include "run/checkpoint_options.h"
 #include "run/early_stop_state.h"

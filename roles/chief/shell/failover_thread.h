@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 #include "roles/trainer/shell/ps_client.h"
 #include "run/process/stop_signal.h"
 #include "run/task.h"

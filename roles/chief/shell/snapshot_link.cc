@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "net/transport/peer.h"
+#include "net/tcp/peer.h"
 #include "net/wire/messages.h"
 #include "net/wire/snapshot_messages.h"
 #include "net/wire/text.h"

@@ -12,9 +12,9 @@
 #include <system_error>
 #include <variant>
 
-#include "net/transport/channel.h"
-#include "net/transport/gradient_memory.h"
-#include "net/transport/interrupt.h"
+#include "net/tcp/channel.h"
+#include "net/tcp/gradient_memory.h"
+#include "net/waiting/interrupt.h"
 #include "net/wire/cluster.h"
 #include "net/wire/frame.h"
 #include "roles/chief/core/snapshot_coordinator.h"

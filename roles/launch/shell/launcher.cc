@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "net/http/http_responder.h"
-#include "net/transport/listening.h"
+#include "net/tcp/listening.h"
 #include "roles/launch/core/fault_plan.h"
 #include "roles/launch/core/reporting_chief.h"
 #include "roles/launch/shell/console.h"

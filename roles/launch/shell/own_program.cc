@@ -18,10 +18,10 @@
 #include <utility>
 
 #include "data/file.h"
-#include "net/transport/descriptor.h"
-#include "net/transport/interrupt.h"
-#include "net/transport/packet_socket.h"
-#include "net/transport/secrets.h"
+#include "net/memory/packet_socket.h"
+#include "net/tls/secrets.h"
+#include "net/waiting/descriptor.h"
+#include "net/waiting/interrupt.h"
 #include "roles/launch/core/own_program_supervisor.h"
 #include "roles/launch/core/supervisor.h"
 #include "roles/launch/shell/child_process.h"

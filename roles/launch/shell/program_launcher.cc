@@ -15,7 +15,7 @@
 #include <system_error>
 #include <utility>
 
-#include "net/transport/spawn.h"
+#include "net/tcp/spawn.h"
 #include "net/wire/text.h"
 #include "roles/launch/core/program_supervisor.h"
 #include "roles/launch/shell/child_process.h"

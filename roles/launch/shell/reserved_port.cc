@@ -4,7 +4,7 @@
 
 #include <system_error>
 
-#include "net/transport/listening.h"
+#include "net/tcp/listening.h"
 
 namespace disttf::roles {
 

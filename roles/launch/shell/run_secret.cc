@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "net/transport/secrets.h"
+#include "net/tls/secrets.h"
 #include "net/wire/base64.h"
 
 namespace disttf::roles {

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "net/transport/spawn.h"
+#include "net/tcp/spawn.h"
 #include "roles/launch/shell/child_process.h"
 #include "roles/launch/shell/update_plan.h"
 #include "run/process/call_at.h"

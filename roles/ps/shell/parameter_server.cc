@@ -8,8 +8,8 @@
 #include <new>
 #include <utility>
 
-#include "net/transport/drain_all.h"
-#include "net/transport/spawn.h"
+#include "net/tcp/drain_all.h"
+#include "net/tcp/spawn.h"
 #include "net/wire/metrics_messages.h"
 #include "roles/ps/shell/ps_process.h"
 #include "run/monitor/shell/process_facts.h"

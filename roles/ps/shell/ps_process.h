@@ -18,8 +18,8 @@
 #include <variant>
 #include <vector>
 
-#include "net/transport/interrupt.h"
-#include "net/transport/listener.h"
+#include "net/tcp/listener.h"
+#include "net/waiting/interrupt.h"
 #include "roles/ps/core/ps_core.h"
 #include "roles/ps/shell/range_server.h"
 #include "roles/ps/shell/yield_policy.h"

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/listener.h"
-#include "net/transport/parameter_memory.h"
+#include "net/memory/parameter_memory.h"
+#include "net/tcp/listener.h"
 #include "roles/ps/core/range_replica.h"
 #include "roles/ps/shell/range_meter.h"
 #include "run/process/log.h"

@@ -8,7 +8,7 @@
 // Not thread-safe.
 #pragma once
 
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 
 namespace disttf::roles {
 

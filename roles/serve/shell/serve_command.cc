@@ -17,7 +17,7 @@
 #include "math/kernels.h"
 #include "net/http/access_tokens.h"
 #include "net/http/known_hosts.h"
-#include "net/transport/listening.h"
+#include "net/tcp/listening.h"
 #include "net/wire/address.h"
 #include "roles/serve/shell/directory_models.h"
 #include "roles/serve/shell/followed_run.h"

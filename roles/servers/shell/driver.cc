@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/as_tuple.h"
-#include "net/transport/dial.h"
-#include "net/transport/interrupt.h"
-#include "net/transport/listening.h"
-#include "net/transport/spawn.h"
+#include "net/tcp/as_tuple.h"
+#include "net/tcp/dial.h"
+#include "net/tcp/listening.h"
+#include "net/tcp/spawn.h"
+#include "net/waiting/interrupt.h"
 #include "net/wire/messages.h"
 #include "net/wire/run_task_request.h"
 #include "roles/chief/shell/chief.h"

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/channel.h"
-#include "net/transport/peer.h"
+#include "net/tcp/channel.h"
+#include "net/tcp/peer.h"
 #include "net/wire/backoff.h"
 #include "net/wire/bare_message.h"
 #include "net/wire/compute_request.h"

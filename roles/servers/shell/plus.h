@@ -11,7 +11,7 @@
 #include "net/wire/cluster.h"
 
 namespace disttf::net {
-class Credentials;  // net/transport/credentials.h
+class Credentials;  // net/tls/credentials.h
 }
 
 namespace disttf::roles {

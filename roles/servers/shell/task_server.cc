@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "data/file.h"
-#include "net/transport/dial.h"
-#include "net/transport/listener.h"
-#include "net/transport/spawn.h"
+#include "net/tcp/dial.h"
+#include "net/tcp/listener.h"
+#include "net/tcp/spawn.h"
 #include "net/wire/compute_request.h"
 #include "net/wire/messages.h"
 #include "net/wire/run_task_request.h"

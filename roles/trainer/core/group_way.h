@@ -3,7 +3,7 @@
 // for each state that a gradient is computed from, and holds for repeats of the push; but a member
 // whose leader has gone pushes its own.
 //
-// A value that decides nothing itself: net/transport/host_group.h describes how the trainers of a
+// A value that decides nothing itself: net/memory/host_group.h describes how the trainers of a
 // host agree. Not thread-safe: the computing thread owns it.
 #pragma once
 

@@ -12,7 +12,7 @@
 #include <span>
 
 #include "math/aligned.h"
-#include "net/transport/gradient_memory.h"
+#include "net/tcp/gradient_memory.h"
 
 namespace disttf::roles {
 

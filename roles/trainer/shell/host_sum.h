@@ -22,8 +22,8 @@
 
 #include "math/kernels.h"
 #include "math/tree_sum.h"
-#include "net/transport/host_group.h"
-#include "net/transport/interrupt.h"
+#include "net/memory/host_group.h"
+#include "net/waiting/interrupt.h"
 #include "net/wire/frame.h"
 #include "roles/trainer/core/group_way.h"
 #include "roles/trainer/shell/ps_link.h"

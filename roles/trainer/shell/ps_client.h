@@ -32,9 +32,9 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport/interrupt.h"
-#include "net/transport/joined_bodies.h"
-#include "net/transport/spin_wait.h"
+#include "net/memory/joined_bodies.h"
+#include "net/waiting/interrupt.h"
+#include "net/waiting/spin_wait.h"
 #include "roles/trainer/core/run_session.h"
 #include "roles/trainer/shell/gradient_buffers.h"
 #include "roles/trainer/shell/host_sum.h"

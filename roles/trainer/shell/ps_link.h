@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "math/parameter_layout.h"
-#include "net/transport/channel.h"
-#include "net/transport/faulty_channel.h"
-#include "net/transport/gradient_memory.h"
+#include "net/tcp/channel.h"
+#include "net/tcp/faulty_channel.h"
+#include "net/tcp/gradient_memory.h"
 #include "net/wire/messages.h"
 #include "roles/trainer/core/dialer.h"
 #include "roles/trainer/core/trainer_outbox.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "math/model.h"
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 #include "run/monitor/core/step_sampling.h"
 
 namespace disttf::roles {

@@ -3,8 +3,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "net/transport/certificate_files.h"
-#include "net/transport/same_host.h"
+#include "net/tcp/same_host.h"
+#include "net/tls/certificate_files.h"
 #include "run/outcome.h"
 #include "run/process/confinement.h"
 #include "run/process/log.h"

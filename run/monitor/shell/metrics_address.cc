@@ -19,7 +19,7 @@
 #include "net/http/access_tokens.h"
 #include "net/http/http_responder.h"
 #include "net/http/http_status.h"
-#include "net/transport/listening.h"
+#include "net/tcp/listening.h"
 #include "net/wire/address.h"
 #include "net/wire/text.h"
 #include "run/monitor/shell/process_metrics.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 #include "net/wire/cluster.h"
 #include "run/process/stop_signal.h"
 #include "storage/checkpoint/core/run_lock.h"

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 #include "storage/store/core/aws_profile.h"
 #include "storage/store/core/sigv4.h"
 #include "storage/store/shell/store_environment.h"

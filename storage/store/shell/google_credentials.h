@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "net/http/http_session.h"
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 #include "storage/store/core/google_federation.h"
 #include "storage/store/core/google_identity.h"
 #include "storage/store/shell/store_environment.h"

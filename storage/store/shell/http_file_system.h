@@ -13,7 +13,7 @@
 
 #include "net/http/http_session.h"
 #include "net/http/url.h"
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 #include "storage/store/core/store_file_system.h"
 #include "storage/store/shell/store_environment.h"
 #include "storage/store/shell/store_session.h"

@@ -13,7 +13,7 @@
 
 #include "net/http/http_session.h"
 #include "net/http/url.h"
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 #include "storage/store/core/object_store.h"
 #include "storage/store/core/s3_answers.h"
 #include "storage/store/shell/aws_credentials.h"

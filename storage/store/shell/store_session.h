@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "net/http/http_session.h"
-#include "net/transport/interrupt.h"
+#include "net/waiting/interrupt.h"
 #include "storage/store/core/store_answers.h"
 
 namespace disttf::roles {

@@ -1,0 +1,101 @@
+#include "net/memory/header_mailbox.h"
+
+#include <algorithm>
+#include <array>
+
+#include "net/wire/codec.h"
+
+namespace disttf::net {
+namespace {
+
+static_assert(kParkedFlagBytes == sizeof(std::uint32_t));
+
+std::size_t within(std::size_t bytes, std::uint64_t place, std::size_t size,
+                   std::size_t boundary) noexcept {
+  // `place` comes from the peer. The subtraction cannot wrap around, because `bytes >= size`
+  // precedes it.
+  const bool is_there = place % boundary == 0 && bytes >= size && place <= bytes - size;
+  return is_there ? place : 0;
+}
+
+// Converts between the byte order of this machine and that of the wire.
+std::uint64_t as_little_endian(std::uint64_t count) noexcept {
+  std::uint64_t stored = 0;
+  store_le(count, std::as_writable_bytes(std::span(&stored, 1)));
+  return stored;
+}
+
+// The offset in a mailbox of the header of that number.
+std::size_t place_of(std::uint64_t number) noexcept {
+  return (1 + number % kHeadersInMailbox) * kHeaderBytes;
+}
+
+}  // namespace
+
+void leave_header(HeaderMailbox slot, const FrameHeader& header) noexcept {
+  const std::uint64_t count = header_count(slot);
+  const auto place = slot.subspan(place_of(count), kHeaderBytes);
+  encode_header(header, std::span<std::byte, kHeaderBytes>(place));
+  // The count is stored last: a reader that sees it also sees the header.
+  auto* at = reinterpret_cast<std::uint64_t*>(slot.data());
+  __atomic_store_n(at, as_little_endian(count + 1), __ATOMIC_SEQ_CST);
+}
+
+// Not std::atomic_ref, which does not accept const objects.
+std::uint64_t header_count(HeaderMailboxView slot) noexcept {
+  const auto* at = reinterpret_cast<const std::uint64_t*>(slot.data());
+  return as_little_endian(__atomic_load_n(at, __ATOMIC_SEQ_CST));
+}
+
+void set_owner_token(HeaderMailbox slot, std::uint64_t token) noexcept {
+  auto* at = reinterpret_cast<std::uint64_t*>(slot.data()) + 1;
+  __atomic_store_n(at, as_little_endian(token), __ATOMIC_SEQ_CST);
+}
+
+std::uint64_t owner_token_of(HeaderMailboxView slot) noexcept {
+  const auto* at = reinterpret_cast<const std::uint64_t*>(slot.data()) + 1;
+  return as_little_endian(__atomic_load_n(at, __ATOMIC_SEQ_CST));
+}
+
+std::error_code read_header(HeaderMailboxView slot, std::uint64_t number,
+                            FrameHeader& out) noexcept {
+  // Copies first: the peer may overwrite the bytes between a check and a later use.
+  std::array<std::byte, kHeaderBytes> bytes{};
+  std::copy_n(slot.subspan(place_of(number)).begin(), kHeaderBytes, bytes.begin());
+  return decode_header(bytes, out);
+}
+
+// The subtraction wraps around with the counters.
+std::error_code HeaderMailboxReader::take(HeaderMailboxView slot, FrameHeader& out) noexcept {
+  if (header_count(slot) - taken_ > kHeadersInMailbox) {
+    return WireError::kUnexpected;
+  }
+  return read_header(slot, taken_++, out);
+}
+
+std::size_t mailbox_within(std::size_t bytes, std::uint64_t place) noexcept {
+  return within(bytes, place, kHeaderMailboxBytes, kHeaderBytes);
+}
+
+std::size_t parked_flag_within(std::size_t bytes, std::uint64_t place) noexcept {
+  return within(bytes, place, kParkedFlagBytes, kParkedFlagBytes);
+}
+
+void set_parked(ParkedFlag word, bool parked) noexcept {
+  auto* value = reinterpret_cast<std::uint32_t*>(word.data());
+  __atomic_store_n(value, parked ? 1U : 0U, __ATOMIC_SEQ_CST);
+}
+
+bool is_parked(ParkedFlagView word) noexcept {
+  const auto* value = reinterpret_cast<const std::uint32_t*>(word.data());
+  return __atomic_load_n(value, __ATOMIC_SEQ_CST) != 0;
+}
+
+Left leave_header(HeaderMailbox slot, const FrameHeader& header, ParkedFlagView readers) noexcept {
+  leave_header(slot, header);
+  // Read after the header is written. The reader sets its flag and then polls, so one of the two
+  // sees what the other did.
+  return is_parked(readers) ? Left::kHeaderAndWake : Left::kHeader;
+}
+
+}  // namespace disttf::net

@@ -1,0 +1,107 @@
+// Mailboxes: frame headers in memory that two tasks share (net/memory/shared_memory.h), instead
+// of frames over the socket. The writer puts headers into its own memory, in a mailbox that the
+// reader polls. It also sends a HEARTBEAT to wake the reader if the reader is parked; a parked flag
+// in the reader's memory says so. A ps answers trainers this way, trainers push to and pull from a
+// ps that is awake, and a primary sends updates to its backup, which acknowledges them.
+//
+// No lost wake: the writer puts its header, then reads the flag. The reader sets the flag, polls
+// once more, then sleeps. All four operations are sequentially consistent, so at least one of the
+// two sees what the other did. By the same rule a primary can tell that an update in its mailbox is
+// handed off to its backup whatever happens next: see set_owner_token().
+//
+// One writer and one reader per mailbox; one writer per parked flag. All functions are wait-free.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <system_error>
+
+#include "net/wire/frame.h"
+
+namespace disttf::net {
+
+// Layout. Zeroed at first, aligned to 64 bytes; integers are little-endian.
+//
+//  offset  size  field
+//       0     8  the number of headers that have been written
+//       8     8  in a backup's mailbox the owner token: the token of the agreement by which it
+//                takes over the updates in the primary's mailbox, even after the primary has
+//                ended; 0: it takes no more
+//      16    48  unused
+//      64   448  a ring of seven headers in wire format: number n, from 0 on, at n mod 7
+//
+// The writer makes sure that the reader has read a header before it writes the seventh one after
+// it. (There is one answer at a time: the next request follows after the answer was read.)
+inline constexpr std::size_t kHeadersInMailbox = 7;
+inline constexpr std::size_t kHeaderMailboxBytes = (1 + kHeadersInMailbox) * kHeaderBytes;
+using HeaderMailbox = std::span<std::byte, kHeaderMailboxBytes>;
+using HeaderMailboxView = std::span<const std::byte, kHeaderMailboxBytes>;
+
+// Appends the header and then raises the count.
+void leave_header(HeaderMailbox slot, const FrameHeader& header) noexcept;
+// Returns the number of headers that have been written (the first field).
+[[nodiscard]] std::uint64_t header_count(HeaderMailboxView slot) noexcept;
+// Reads the header of that number. The other process writes there, so the header is checked as one
+// from a frame: see decode_header().
+[[nodiscard]] std::error_code read_header(HeaderMailboxView slot, std::uint64_t number,
+                                          FrameHeader& out) noexcept;
+
+// Sets, and reads, the owner token (the second field). A writer that finds the token after it wrote
+// its header can rely on the reader to take that header. A reader that takes no more sets the token
+// to 0 and then polls once more: a header written after that poll has a writer that finds the 0.
+void set_owner_token(HeaderMailbox slot, std::uint64_t token) noexcept;
+[[nodiscard]] std::uint64_t owner_token_of(HeaderMailboxView slot) noexcept;
+
+// A reader's position in a mailbox.
+class HeaderMailboxReader {
+ public:
+  // Skips all headers that have been written until now.
+  void skip(HeaderMailboxView slot) noexcept { taken_ = header_count(slot); }
+  // Returns true if there is a header that it has not read.
+  [[nodiscard]] bool has_new(HeaderMailboxView slot) const noexcept {
+    return header_count(slot) != taken_;
+  }
+  // Reads the oldest of these; errors as read_header(). WireError::kUnexpected: more headers are
+  // unread than the mailbox holds, so some are lost. REQUIRES: has_new().
+  [[nodiscard]] std::error_code take(HeaderMailboxView slot, FrameHeader& out) noexcept;
+
+ private:
+  std::uint64_t taken_ = 0;
+};
+
+// Whether this header may go through a mailbox. A trainer's: a push whose body lies in shared
+// memory, or a pull. A primary's: an update whose body lies in shared memory.
+[[nodiscard]] constexpr bool is_left_request(const FrameHeader& header) noexcept {
+  const bool is_in_place = (header.flags & kFlagInPlace) != 0;
+  return header.kind == FrameKind::kPull ? !is_in_place && header.body_size == 0
+                                         : is_in_place && (header.kind == FrameKind::kPushPull ||
+                                                           header.kind == FrameKind::kPush ||
+                                                           header.kind == FrameKind::kUpdate);
+}
+
+// Validates the offset that a peer has sent for a mailbox, or for a parked flag, within memory of
+// `bytes` bytes. Returns the offset, or 0 if the object would not fit or is misaligned.
+[[nodiscard]] std::size_t mailbox_within(std::size_t bytes, std::uint64_t offset) noexcept;
+[[nodiscard]] std::size_t parked_flag_within(std::size_t bytes, std::uint64_t offset) noexcept;
+
+// The size and alignment of the parked flag. 0: awake.
+inline constexpr std::size_t kParkedFlagBytes = 4;
+using ParkedFlag = std::span<std::byte, kParkedFlagBytes>;
+using ParkedFlagView = std::span<const std::byte, kParkedFlagBytes>;
+
+void set_parked(ParkedFlag word, bool parked) noexcept;
+[[nodiscard]] bool is_parked(ParkedFlagView word) noexcept;
+
+// How a frame whose body may lie in shared memory was sent, whole or in part.
+enum class Left : std::uint8_t {
+  kNot,            // the body lies elsewhere: send the frame as usual
+  kBody,           // the body stays where it is; send the header, which says so now
+  kHeader,         // the header is in the mailbox, too: send nothing
+  kHeaderAndWake,  // the same, and the reader is parked: any frame wakes it
+};
+// Writes the header, then reads the reader's parked flag. Returns kHeader or kHeaderAndWake.
+[[nodiscard]] Left leave_header(HeaderMailbox slot, const FrameHeader& header,
+                                ParkedFlagView readers) noexcept;
+
+}  // namespace disttf::net

@@ -1,0 +1,273 @@
+// One connection for the coroutines of an event loop: accepted, or dialed (net/tcp/dial.h).
+//
+// Everything runs on the one thread that runs the io_context; no locks. Reads are coroutines with a
+// timeout. Sends never wait: what the socket does not take at once is queued and leaves in order.
+// Errors: std::errc::timed_out, std::errc::operation_canceled (closed or refused by this side),
+// asio::error::eof (peer closed), WireError, or a system error. After any error the connection is
+// closed.
+#pragma once
+
+#include <array>
+#include <asio/awaitable.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "net/memory/body_ring.h"
+#include "net/memory/parameter_memory.h"
+#include "net/tls/tls_stream.h"
+#include "net/wire/frame.h"
+#include "net/wire/handshake.h"
+#include "net/wire/messages.h"
+
+namespace disttf::net {
+
+struct ConnectionLimits {
+  // The most bytes in the queue, headers and owned bodies together; borrowed bodies are not
+  // counted. A frame is always accepted when the queue is empty. A larger backlog means that the
+  // peer does not read, and closes the connection.
+  std::size_t max_queued_bytes = std::size_t{1} << 20U;
+  // With queued frames and no byte taken by the socket for this time, the connection is closed.
+  std::chrono::milliseconds write_timeout{30'000};
+  // How long a refused peer has to read the sentence and hang up.
+  std::chrono::milliseconds linger{1000};
+};
+
+// shared_ptr, because each of reader coroutine, writer coroutine and the owner's table may outlive
+// the others.
+class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
+ public:
+  // `slot` is held until the connection is closed: a listener counts open descriptors with it.
+  ServerConnection(asio::ip::tcp::socket socket, ConnectionLimits limits,
+                   std::shared_ptr<const void> slot);
+  ~ServerConnection();
+  ServerConnection(const ServerConnection&) = delete;
+  ServerConnection& operator=(const ServerConnection&) = delete;
+
+  [[nodiscard]] const Hello& hello() const noexcept { return hello_; }
+  [[nodiscard]] const std::string& peer_text() const noexcept { return peer_text_; }
+  // False once closed, or refused and about to be closed.
+  [[nodiscard]] bool is_open() const noexcept { return state_ == State::kOpen; }
+
+  // Reads the next header. `timeout` limits the time without a byte, counted from the call and
+  // again from each byte; zero waits forever. One read at a time.
+  asio::awaitable<std::error_code> read_header(FrameHeader& header,
+                                               std::chrono::milliseconds timeout);
+  // Reads exactly body.size() bytes into `body`. A caller that sizes `body` by a header must have
+  // checked body_size against its own limit first.
+  asio::awaitable<std::error_code> read_body(std::span<std::byte> body,
+                                             std::chrono::milliseconds timeout);
+  // Reads and discards `bytes` bytes.
+  asio::awaitable<std::error_code> discard_body(std::uint64_t bytes,
+                                                std::chrono::milliseconds timeout);
+
+  // From now on the peer, a trainer, a primary or a chief, may offer shared memory. `terms` is
+  // called only for a peer on this machine and returns what this end agrees to. After an agreement
+  // both sides may read bodies in place.
+  void answer_offers(std::function<InPlaceTerms()> terms) { terms_ = std::move(terms); }
+  // Whether the two ends have agreed on shared memory.
+  [[nodiscard]] bool shares_memory() const noexcept { return in_place_ != nullptr; }
+  // The last header's body if it need not be read. read_body() and discard_body() take it from
+  // there, too.
+  [[nodiscard]] const BodyInPlace& body_in_place() const noexcept { return body_in_place_; }
+  // For the log: the sentence with which a read has refused the peer; empty: none has.
+  [[nodiscard]] const std::string& refused_with() const noexcept { return refused_with_; }
+
+  // Queues a frame; header.body_size is set from the body. Frames leave in order. Does nothing on a
+  // closed connection; the reader gets the error.
+  void send(FrameHeader header, std::vector<std::byte> owned = {});
+  // As send(), with a borrowed body: `body` must stay unchanged until the frame has left or the
+  // connection is closed (for example a ps's parameters between two steps). After close() it is not
+  // read any more. `owner` is kept until then, because a refused connection still sends what is
+  // queued after its owner may have finished. A body that the peer may read in place is not sent at
+  // all; it must stay unchanged until the peer's next gradient, or request of another kind. Returns
+  // whether the body is sent.
+  bool send_borrowed(FrameHeader header, std::span<const std::byte> body,
+                     std::shared_ptr<const void> owner);
+  // Offers memory to the peer. Once both have agreed, send_acknowledged() leaves bodies and headers
+  // there and wakes a parked peer; acknowledgements are read from the peer's mailbox.
+  void offer(std::unique_ptr<BodyRing> slots);
+  // Wakes the read that waits for a frame if the peer has left an acknowledgement. Returns whether
+  // there is one, which is read when the event loop continues. An awake end has to call poll(), and
+  // once more between set_parked(true) and its sleep.
+  bool poll();
+  void set_parked(bool parked) noexcept;
+  // Returns where the rest of a body, behind a head of `head` bytes, may be written for the next
+  // send_acknowledged(). Empty: the caller uses memory of its own.
+  [[nodiscard]] std::span<std::byte> place_for(std::size_t head, std::size_t rest);
+  // As send(), for a frame that the peer acknowledges when it is done with the body: by an ACK of
+  // this request_id or a higher one. The body is `head` followed by `rest`, which is copied, or has
+  // been written where place_for() returned.
+  enum class Delivery : std::uint8_t {
+    kSent,
+    kLeft,       // in shared memory
+    kHandedOff,  // the same, and handed off: the peer takes it even if this process ends
+  };
+  Delivery send_acknowledged(FrameHeader header, std::vector<std::byte> head,
+                             std::span<const std::byte> rest);
+  // For a connection that is closed, or about to be: reads the next header that the peer has left
+  // in its mailbox, as read_header() does, including body_in_place(). The first call ends the
+  // handing off by clearing the owner token.
+  enum class Rest : std::uint8_t {
+    kNone,
+    kHeader,
+    kNonsense,  // invalid data is there now, or was read before
+  };
+  [[nodiscard]] Rest take_rest(FrameHeader& header);
+  // As send(). An answer to the header that was read last may go through the mailbox, if that
+  // header did. Returns whether it is sent.
+  bool acknowledge(const Ack& ack);
+  // Waits until the kernel has all queued frames. False when `timeout` has passed or the connection
+  // closed first.
+  asio::awaitable<bool> drained(std::chrono::milliseconds timeout);
+
+  // Queues REFUSED and closes when the peer has received it (bounded by ConnectionLimits::linger).
+  // Reads end with operation_canceled.
+  void refuse(const Refusal& refusal, std::uint64_t request_id = 0);
+  // Sends what is queued, then closes as refuse() does.
+  void finish();
+  // Closes at once; queued frames are dropped.
+  void close() noexcept;
+
+  // For the listener only. From begin_handshake() to set_hello() the timeout bounds all reads
+  // together, however slowly the bytes arrive.
+  void begin_handshake(std::chrono::milliseconds timeout);
+  void set_hello(const Hello& hello);
+  // Reads the first frame's header, but returns kBadMagic as soon as a byte shows that it is no
+  // frame. On kBadVersion, and on TlsError::kNotSpoken (TLS to a task without it), the connection
+  // stays open for a refusal.
+  asio::awaitable<std::error_code> read_first_header(FrameHeader& header);
+  // Performs the TLS handshake, as acceptor or as requester; from then on all bytes go through TLS.
+  // accept_tls() returns TlsError::kNotTls for a peer that speaks without TLS, and leaves the
+  // connection open for a refusal. `credentials` must outlive the connection.
+  asio::awaitable<std::error_code> accept_tls(Credentials& credentials);
+  asio::awaitable<std::error_code> connect_tls(Credentials& credentials, const Hello& hello);
+  // Why this HELLO does not match the identity that the peer has proved by TLS, as the rest of a
+  // sentence about this task. nullopt: it matches, or there is no TLS.
+  [[nodiscard]] std::optional<std::string> tls_misfit(const Hello& hello) const {
+    return tls_ ? tls_->misfit(hello) : std::nullopt;
+  }
+  // Whether the peer may send requests to servers as their driver. With certificates only the
+  // chief's may.
+  [[nodiscard]] bool may_drive() const { return !tls_ || tls_->may_drive(); }
+  // Details of a handshake error, see Proof::detail(); may be empty.
+  [[nodiscard]] std::string tls_detail(std::error_code error, const std::string& self) const {
+    return tls_ ? tls_->detail(error, self) : std::string();
+  }
+  // "10.0.0.7:51312"
+  [[nodiscard]] const std::string& endpoint_text() const noexcept { return endpoint_text_; }
+
+ private:
+  enum class State : std::uint8_t { kOpen, kFinishing, kClosed };
+  struct Queued {
+    std::array<std::byte, kHeaderBytes> header{};
+    std::vector<std::byte> owned;
+    std::span<const std::byte> borrowed;  // used when owned is empty
+    std::shared_ptr<const void> owner;    // of borrowed
+    std::size_t sent = 0;                 // bytes of header and body together
+    [[nodiscard]] std::span<const std::byte> body() const noexcept {
+      return owned.empty() ? borrowed : std::span<const std::byte>(owned);
+    }
+    [[nodiscard]] bool complete() const noexcept { return sent == header.size() + body().size(); }
+    [[nodiscard]] std::size_t cost() const noexcept { return header.size() + owned.size(); }
+  };
+  using TimePoint = std::chrono::steady_clock::time_point;
+  static constexpr TimePoint kNever = TimePoint::max();
+
+  asio::awaitable<std::error_code> read_some(std::span<std::byte> buffer, std::size_t& received,
+                                             std::chrono::milliseconds timeout);
+  // Starts the timeout of a read.
+  void begin_read(std::chrono::milliseconds timeout);
+  // As read_some(). asio::error::interrupted: nothing has arrived, but a header is in the mailbox.
+  asio::awaitable<std::error_code> read_unless_left(std::span<std::byte> buffer,
+                                                    std::size_t& received,
+                                                    std::chrono::milliseconds timeout);
+  // Waits until bytes arrive over the socket or a header is in the mailbox.
+  asio::awaitable<void> await_either();
+  // Reads a header from the socket; asio::error::interrupted as above.
+  asio::awaitable<std::error_code> read_frame_header(FrameHeader& header,
+                                                     std::chrono::milliseconds timeout);
+  // Handles a frame of the transport itself. Returns whether it was one; sets `error` if it failed.
+  asio::awaitable<bool> take_own(const FrameHeader& header, std::chrono::milliseconds timeout,
+                                 std::error_code& error);
+  // Called when a header is in the mailbox. Returns whether it will be read now.
+  bool wake_reader();
+  // Whether a header is in the mailbox; and takes it, which REQUIRES that.
+  [[nodiscard]] bool has_left_header() const noexcept;
+  [[nodiscard]] std::error_code take_left_header(FrameHeader& header);
+  // Finds the body that the header says lies in shared memory, and clears that flag. False: the
+  // offset or the size is invalid.
+  [[nodiscard]] bool find_body(FrameHeader& header);
+  // Whether nothing is left to be sent, because the header is in the mailbox, too. Wakes a parked
+  // peer.
+  bool is_all_left(Left left);
+  asio::awaitable<std::error_code> shake_hands();
+  // Waits until TLS can continue. Bytes that were waited for are in its inbox then.
+  asio::awaitable<std::error_code> await_tls();
+  // Reads what has arrived already.
+  std::size_t read_now(std::span<std::byte> body, std::error_code& error);
+  std::error_code read_failed(std::error_code error) noexcept;
+  asio::awaitable<std::error_code> take_offer(FrameHeader header,
+                                              std::chrono::milliseconds timeout);
+  asio::awaitable<std::error_code> take_answer(FrameHeader header,
+                                               std::chrono::milliseconds timeout);
+  std::error_code refuse_read(const FrameHeader& header, const char* sentence);
+  void enqueue(FrameHeader header, Queued frame);
+  std::error_code write_now(Queued& frame);
+  void start_writer();
+  asio::awaitable<void> write_queue();
+  asio::awaitable<void> linger();
+  void watch(TimePoint deadline);
+  void on_timer();
+  void excuse();
+  void wake_drain_waiters();
+
+  asio::ip::tcp::socket socket_;
+  const ConnectionLimits limits_;
+  std::shared_ptr<const void> slot_;
+  std::unique_ptr<TlsStream> tls_;  // null: no TLS. Not used once closed.
+  std::string endpoint_text_;
+  std::string peer_text_;  // "worker 1 (10.0.0.7:51312)"; before HELLO: the endpoint
+  Hello hello_;
+  std::function<InPlaceTerms()> terms_;        // empty: offers are passed on as frames
+  std::unique_ptr<PendingHandover> handover_;  // between the two rounds of an agreement
+  std::unique_ptr<InPlaceBodies> in_place_;    // once they have agreed
+  std::unique_ptr<BodyRing> slots_;            // null: none were offered
+  BodyInPlace body_in_place_;                  // of the last header
+  std::optional<FrameHeader> kept_;  // read from the socket behind a header in the mailbox
+  bool is_interruptible_ = false;    // the reader waits for either source
+  bool awaits_socket_ = false;       // a wait for the socket is pending
+  bool may_have_bytes_ = false;      // TLS: more bytes may have come with the last ones
+  bool was_in_memory_ = false;       // the last header was in the mailbox
+  bool was_nonsense_ = false;        // a header in the mailbox was invalid
+  asio::steady_timer either_;        // never expires: cancelled to wake the reader
+  std::string refused_with_;
+  State state_ = State::kOpen;
+  bool timed_out_ = false;
+  bool is_excused_ = false;  // the peer's timeout was extended; until it sends something
+  bool writing_ = false;
+  std::deque<Queued> queue_;
+  std::size_t queued_bytes_ = 0;  // headers and owned bodies in queue_
+  // One timer for all deadlines of a connection. It is armed once and re-armed only when it fires,
+  // so a step sets read_deadline_ without a timer operation.
+  asio::steady_timer timer_;
+  TimePoint timer_at_ = kNever;  // when it fires; kNever: not armed
+  TimePoint read_deadline_ = kNever;
+  std::chrono::milliseconds read_timeout_{0};  // what read_deadline_ was computed from
+  TimePoint write_deadline_ = kNever;
+  TimePoint linger_deadline_ = kNever;
+  TimePoint handshake_deadline_ = kNever;  // an upper bound of read_deadline_
+  std::vector<asio::steady_timer*> drain_waiters_;
+};
+
+}  // namespace disttf::net
