@@ -279,7 +279,7 @@ bool GroupLeader::wait(const Interrupt& interrupt, Deadline deadline) {
   std::ranges::transform(members_, waited_for_.begin(), [](const Member& member) {
     return pollfd{.fd = member.peer.number(), .events = POLLIN, .revents = 0};
   });
-  if (spin_wait_.wait_for_any(waited_for_, interrupt, deadline)) {
+  if (spin_.wait_for_any(waited_for_, interrupt, deadline)) {
     return false;
   }
   for (Member& member : members_) {
@@ -439,12 +439,12 @@ bool GroupMember::has_newer(std::size_t range, const StateOf& of) const {
   return announced_[range] && is_newer_state(announced_[range]->of, of);
 }
 
-bool GroupMember::wait(SpinWait& spin_wait, const Interrupt& interrupt, Deadline deadline) {
+bool GroupMember::wait(SpinThenPark& spin, const Interrupt& interrupt, Deadline deadline) {
   if (!is_open()) {
     return false;
   }
   std::array<pollfd, 2> waited_for{pollfd{.fd = fd(), .events = POLLIN, .revents = 0}};
-  if (spin_wait.wait_for_any(waited_for, interrupt, deadline)) {
+  if (spin.wait_for_any(waited_for, interrupt, deadline)) {
     return false;
   }
   return look() && waited_for.back().revents == 0 && Clock::now() < deadline;

@@ -39,7 +39,7 @@
 #include "net/memory/shared_memory.h"
 #include "net/waiting/descriptor.h"
 #include "net/waiting/interrupt.h"
-#include "net/waiting/spin_wait.h"
+#include "net/waiting/spin_then_park.h"
 #include "net/wire/generation.h"
 
 namespace disttf::net {
@@ -145,7 +145,7 @@ class GroupLeader {
   std::vector<Member> members_;
   std::vector<Newcomer> newcomers_;  // oldest first, at most as many as there are members
   std::vector<pollfd> waited_for_;
-  SpinWait spin_wait_;
+  SpinThenPark spin_;
 };
 
 class GroupMember {
@@ -202,7 +202,7 @@ class GroupMember {
   [[nodiscard]] std::optional<GroupVerdict> verdict_on(const StateOf& of) const;
   [[nodiscard]] bool is_past(const PublishedParameters& what) const;
   // Returns false if there is nothing more to wait for. What had come by then has been read.
-  [[nodiscard]] bool wait(SpinWait& spin_wait, const Interrupt& interrupt, Deadline deadline);
+  [[nodiscard]] bool wait(SpinThenPark& spin, const Interrupt& interrupt, Deadline deadline);
 
   Descriptor peer_;
   const std::uint64_t token_;
@@ -212,8 +212,8 @@ class GroupMember {
   std::optional<GroupVerdict> verdict_;           // the newest
   bool has_received_ = false;
   std::array<std::optional<Announcement>, kMostSummedRanges> announced_;  // the newest of each
-  SpinWait for_verdict_;
-  SpinWait for_parameters_;
+  SpinThenPark for_verdict_;
+  SpinThenPark for_parameters_;
 };
 
 }  // namespace disttf::net

@@ -1,7 +1,6 @@
 #include "net/tcp/channel.h"
 
 #include <poll.h>
-#include <sched.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -19,6 +18,7 @@
 #include "net/tcp/resolve.h"
 #include "net/tcp/same_host.h"
 #include "net/tls/tls_stream.h"
+#include "net/waiting/spin_then_park.h"
 
 namespace disttf::net {
 namespace {
@@ -68,9 +68,7 @@ class TcpChannel final : public Channel {
   // Waits until more bytes may be there. Within the spin budget it yields and returns at once, see
   // kFrameSpinTime.
   [[nodiscard]] std::error_code wait_for_rest(Deadline spin_until, Deadline deadline) noexcept {
-    if (Clock::now() >= spin_until) return wait(waits_for(POLLIN), deadline);
-    ::sched_yield();
-    return {};
+    return yield_until(spin_until) ? std::error_code{} : wait(waits_for(POLLIN), deadline);
   }
   std::error_code fail(std::error_code error) noexcept {
     close();

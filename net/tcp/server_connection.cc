@@ -1,7 +1,6 @@
 #include "net/tcp/server_connection.h"
 
 #include <poll.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <asio/buffer.hpp>
@@ -19,6 +18,7 @@
 #include "net/tcp/same_host.h"
 #include "net/tcp/spawn.h"
 #include "net/waiting/interrupt.h"
+#include "net/waiting/spin_then_park.h"
 #include "net/wire/address.h"
 #include "net/wire/messages.h"
 
@@ -283,10 +283,7 @@ asio::awaitable<std::error_code> ServerConnection::read_body(std::span<std::byte
     std::error_code error;
     std::size_t received = read_now(body, error);
     if (error == asio::error::would_block) {
-      if (std::chrono::steady_clock::now() < spin_until) {
-        ::sched_yield();
-        continue;
-      }
+      if (yield_until(spin_until)) continue;
       error = co_await read_some(body, received, timeout);
       if (error) co_return error;
     }

@@ -1,6 +1,5 @@
 #include "net/waiting/interrupt.h"
 
-#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -11,17 +10,12 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <utility>
 
 #include "net/waiting/last_error.h"
 
 namespace disttf::net {
 namespace {
 
-// The longest spin: a few times as long as a ps needs for a step of some megabytes.
-constexpr std::chrono::microseconds kSpinBudget{2000};
-// The most spins that are skipped in a row.
-constexpr unsigned kMaxSkippedSpins = 63;
 // Far more than a busy machine delays a running thread, and far less than any timeout.
 constexpr std::chrono::milliseconds kOverslept{250};
 
@@ -98,48 +92,6 @@ Clock::duration FreezeWatch::missed(Deadline now, Deadline until) noexcept {
   now_ = now;
   expect(until);
   return missed;
-}
-
-bool SpinBackoff::begins() noexcept {
-  if (left_ == 0) {
-    return false;
-  }
-  --left_;
-  return true;
-}
-
-void SpinBackoff::was_fruitless() noexcept {
-  penalty_ = std::min(2 * penalty_ + 1, kMaxSkippedSpins);
-  left_ = penalty_;
-}
-
-bool SpinBudget::begin(Deadline deadline, Deadline now) noexcept {
-  if (backoff_.begins()) {
-    return false;
-  }
-  yielded_ = false;
-  looked_ = now;
-  until_ = std::min(deadline, looked_ + kSpinBudget);
-  return true;
-}
-
-bool SpinBudget::yield() noexcept {
-  ::sched_yield();
-  return goes_on(Clock::now());
-}
-
-bool SpinBudget::goes_on(Deadline now) noexcept {
-  turn_ = now - std::exchange(looked_, now);
-  yielded_ = true;
-  // After a long turn it parks: other threads compute here, and only a woken thread preempts them.
-  if (turn_ < kLongTurn && now < until_) return true;
-  backoff_.was_fruitless();
-  return false;
-}
-
-// An event that was there at the first poll shows nothing about how long a spin takes.
-void SpinBudget::helped() noexcept {
-  if (yielded_) backoff_.forget();
 }
 
 }  // namespace disttf::net

@@ -1,4 +1,4 @@
-// Bounded, interruptible waits for blocking code, and how long a wait polls before it parks.
+// Bounded, interruptible waits for blocking code.
 #pragma once
 
 #include <poll.h>
@@ -67,61 +67,5 @@ class FreezeWatch {
   Deadline now_;
   Deadline expected_;
 };
-
-// A turn of this length on a shared processor is a long one. It exceeds what a thread needs to
-// answer a request or to compute the gradient of a small model. It is below the time slice of a
-// program that always computes, which is three milliseconds or more.
-inline constexpr std::chrono::milliseconds kLongTurn{1};
-
-// Exponential back-off of spinning: after a fruitless spin, skip the next 1, then 3, 7, up to 63.
-//
-// Not thread-safe.
-class SpinBackoff {
- public:
-  // Returns true if this spin is to be skipped.
-  [[nodiscard]] bool begins() noexcept;
-  void was_fruitless() noexcept;
-  // Resets the back-off: the next fruitless spin counts as the first.
-  void forget() noexcept { penalty_ = 0; }
-
- private:
-  unsigned left_ = 0;     // spins still to be skipped
-  unsigned penalty_ = 0;  // how many the last fruitless spin made skip
-};
-
-// Spin budget of a wait: how long to poll before the thread parks. Waking an idle processor takes
-// longer than most awaited events. A spin that ends without its event is fruitless and the next
-// ones are skipped. Spinning also backs off where other threads keep the processor for a long turn:
-// a spinning thread has to wait until their turn ends, while a woken thread preempts them.
-//
-// Not thread-safe.
-class SpinBudget {
- public:
-  // Begins a wait at time `now`. True: poll for at most the spin budget, and call yield()
-  // between two polls. False: park at once.
-  [[nodiscard]] bool begin(Deadline deadline = Deadline::max(),
-                           Deadline now = Clock::now()) noexcept;
-  // Yields the processor to other threads. False: park now.
-  [[nodiscard]] bool yield() noexcept;
-  // The same after a yield that the caller did itself; the time is `now`.
-  [[nodiscard]] bool goes_on(Deadline now) noexcept;
-  // The awaited event has come.
-  void helped() noexcept;
-  // The length of the last yield together with the poll before it.
-  [[nodiscard]] Clock::duration last_turn() const noexcept { return turn_; }
-
- private:
-  Deadline until_{};   // end of the current spin
-  Deadline looked_{};  // time of the last poll
-  Clock::duration turn_{};
-  bool yielded_ = false;  // in this spin
-  SpinBackoff backoff_;
-};
-
-// Spin budget of a frame's reader, for the rest of a frame that has begun to arrive or for a frame
-// that is due next. The reader yields between two polls. On one machine the data arrives sooner
-// than a sleeping thread wakes up. The budget is short because otherwise a reader over a network
-// would spin for every packet.
-inline constexpr std::chrono::microseconds kFrameSpinTime{200};
 
 }  // namespace disttf::net

@@ -55,59 +55,6 @@ TEST(WaitFor, PutsReadinessBeforeTheInterrupt) {
   EXPECT_FALSE(wait_for(ready.fd(), POLLIN, interrupt, Deadline::max()));
 }
 
-class SpinBudgetTest : public ::testing::Test {
- protected:
-  // Looks for the whole time without finding anything.
-  void look_in_vain() {
-    ASSERT_TRUE(spin_budget_.begin(Deadline::max(), now_));
-    while (spin_budget_.goes_on(now_ += 100us)) {
-    }
-  }
-  // Returns how many waits sleep without a look before the next look begins.
-  int sleeps() {
-    int times = 0;
-    while (!spin_budget_.begin(Deadline::max(), now_)) ++times;
-    return times;
-  }
-
-  SpinBudget spin_budget_;
-  Deadline now_ = Deadline() + 1h;
-};
-
-TEST_F(SpinBudgetTest, BacksOffExponentiallyAfterFruitlessSpins) {
-  for (const int times : {0, 1, 3, 7, 15, 31, 63, 63}) {
-    EXPECT_EQ(sleeps(), times);
-    while (spin_budget_.goes_on(now_ += 100us)) {
-    }
-  }
-}
-
-TEST_F(SpinBudgetTest, ALookThatHelpedForgivesTheOthers) {
-  look_in_vain();
-  EXPECT_EQ(sleeps(), 1);
-  ASSERT_TRUE(spin_budget_.goes_on(now_ += 100us));
-  spin_budget_.helped();
-  EXPECT_EQ(sleeps(), 0);
-}
-
-// A long turn counts as a fruitless spin however soon something arrives: if other threads keep the
-// processor for so long, a sleeping thread gets it sooner.
-TEST_F(SpinBudgetTest, ALongTurnOfOthersIsALookInVain) {
-  ASSERT_TRUE(spin_budget_.begin(Deadline::max(), now_));
-  ASSERT_TRUE(spin_budget_.goes_on(now_ += 900us));
-  EXPECT_FALSE(spin_budget_.goes_on(now_ += 1000us));
-  EXPECT_EQ(sleeps(), 1);
-  spin_budget_.helped();  // found at once, which gives no information about turns
-  look_in_vain();
-  EXPECT_EQ(sleeps(), 3);
-}
-
-TEST_F(SpinBudgetTest, LooksNoLongerThanUntilTheDeadline) {
-  ASSERT_TRUE(spin_budget_.begin(now_ + 200us, now_));
-  EXPECT_TRUE(spin_budget_.goes_on(now_ + 100us));
-  EXPECT_FALSE(spin_budget_.goes_on(now_ + 200us));
-}
-
 TEST(Overslept, TellsAStoppedProcessFromALateThread) {
   const Deadline due{1h};
   EXPECT_EQ(suspended_for(Deadline::max()), 0s);

@@ -1,7 +1,5 @@
 #include "roles/ps/shell/parameter_server.h"
 
-#include <sched.h>
-
 #include <asio/post.hpp>
 #include <asio/use_awaitable.hpp>
 #include <csignal>
@@ -74,14 +72,15 @@ int ParameterServer::run() {
 // trainer's processor, where that trainer could load its next batch. When a step has been made and
 // the other host of the range does not have it yet, all trainers wait, and processors are free.
 // (With more tasks than processors polling may take a processor from a trainer that computes; it
-// yields, and net::SpinBudget notices when that takes long.)
+// yields, and net::SpinThenPark notices when that takes long.)
 void ParameterServer::loop() {
+  const auto proceeds = [this] { return proceed(); };
   set_parked(false);
   while (!context_.stopped()) {
     // Snapshots are copied only when no frame waits, and before the ps spins or sleeps.
     const bool has_come = proceed() || copy_snapshots() ||
-                          (core_.expects_gradient() && spin(for_gradients_)) ||
-                          (core_.expects_ack() && spin(for_acks_));
+                          (core_.expects_gradient() && for_gradients_.spin(proceeds)) ||
+                          (core_.expects_ack() && for_acks_.spin(proceeds));
     if (!has_come) {
       sleep();
     }
@@ -90,7 +89,7 @@ void ParameterServer::loop() {
 
 bool ParameterServer::proceed() {
   // Memory first: a push there is what trainers wait for.
-  look_into_memory();
+  static_cast<void>(is_ready());
   std::size_t handlers = 0;
   // Bounded, so that a stream of small frames cannot starve requests in memory.
   while (handlers < kHandlersPerLook && context_.poll_one() > 0) {
@@ -103,37 +102,16 @@ bool ParameterServer::copy_snapshots() {
   return std::ranges::any_of(ranges_, [](const auto& each) { return each->copy_snapshot(); });
 }
 
-bool ParameterServer::spin(net::SpinBudget& spin_budget) {
-  if (spin_budget.begin()) {
-    do {
-      if (proceed()) {
-        spin_budget.helped();
-        return true;
-      }
-    } while (spin_budget.yield());
-  }
-  return false;
-}
-
-// Trainers send a frame to a ps that sleeps. A trainer that has not seen that this ps is parked may
-// have left a request in memory: one more poll after setting the parked flag finds it.
+// Before it sleeps it yields once. Trainers that share its processor and are about to push then
+// find it awake, which saves frames and wake-ups. It helps even with more tasks than processors.
+// Trainers send a frame to a ps that sleeps.
 void ParameterServer::sleep() {
-  if (yield_policy_.begins()) {
-    const Clock::time_point begin = Clock::now();
-    ::sched_yield();
-    yield_policy_.took(Clock::now() - begin);
-    if (proceed()) {
-      return;
-    }
+  if (!for_anything_.yield_once([this] { return proceed(); })) {
+    net::SpinThenPark::park(*this, [this] { context_.run_one(); });
   }
-  set_parked(true);
-  if (!look_into_memory()) {
-    context_.run_one();
-  }
-  set_parked(false);
 }
 
-bool ParameterServer::look_into_memory() {
+bool ParameterServer::is_ready() noexcept {
   // Every range is polled, whatever the first one has: each poll wakes a reader of its own.
   bool wakes = false;
   for (const auto& each : ranges_) {
@@ -142,7 +120,7 @@ bool ParameterServer::look_into_memory() {
   return wakes;
 }
 
-void ParameterServer::set_parked(bool parked) {
+void ParameterServer::set_parked(bool parked) noexcept {
   for (const auto& each : ranges_) {
     each->set_parked(parked);
   }

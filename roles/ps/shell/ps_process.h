@@ -20,16 +20,16 @@
 
 #include "net/tcp/listener.h"
 #include "net/waiting/interrupt.h"
+#include "net/waiting/spin_then_park.h"
 #include "roles/ps/core/ps_core.h"
 #include "roles/ps/shell/range_server.h"
-#include "roles/ps/shell/yield_policy.h"
 #include "run/process/log.h"
 #include "run/process/note_limit.h"
 #include "run/task.h"
 
 namespace disttf::roles {
 
-class ParameterServer {
+class ParameterServer final : private net::Poller {
  public:
   ParameterServer(Task task, std::filesystem::path train_dir);
 
@@ -75,8 +75,6 @@ class ParameterServer {
   void loop();
   // Handles what has arrived. Returns false if nothing has.
   bool proceed();
-  // Repeats that for a short time.
-  bool spin(net::SpinBudget& spin_budget);
   // Copies a piece of a snapshot shard: small, so that arriving frames are handled first. Returns
   // false if there is nothing to copy.
   bool copy_snapshots();
@@ -84,8 +82,8 @@ class ParameterServer {
   void sleep();
   // Polls what trainers and other hosts have left in memory, for all ranges; see
   // net::ParameterMemory.
-  bool look_into_memory();
-  void set_parked(bool parked);
+  [[nodiscard]] bool is_ready() noexcept override;
+  void set_parked(bool parked) noexcept override;
 
   asio::awaitable<void> watch();  // the passage of time
   void publish_meters();
@@ -106,9 +104,9 @@ class ParameterServer {
   asio::steady_timer watch_timer_;
   std::unique_ptr<net::Listener> listener_;
   std::vector<std::unique_ptr<RangeServer>> ranges_;  // by the core's range number
-  net::SpinBudget for_gradients_;
-  net::SpinBudget for_acks_;
-  YieldPolicy yield_policy_;                           // before it sleeps
+  net::SpinThenPark for_gradients_;
+  net::SpinThenPark for_acks_;
+  net::SpinThenPark for_anything_;
   std::map<ConnectionId, ConnectionPtr> connections_;  // the connections being served
   ConnectionId last_id_ = 0;
   NoteLimit notes_;

@@ -338,7 +338,7 @@ void RangeServer::set_parked(bool parked) noexcept {
 }
 
 // Both are polled in any case, as each wakes a reader of its own.
-bool RangeServer::poll() {
+bool RangeServer::poll() noexcept {
   const bool has_request = memory_ && memory_->poll();
   const std::shared_ptr<net::ServerConnection> backup = backup_.lock();
   const bool has_ack = backup && backup->poll();

@@ -51,7 +51,7 @@ class RangeServer {
   // Sets and clears the parked flag that trainers and the range's other host see; polls what they
   // have left in memory. See net::ParameterMemory.
   void set_parked(bool parked) noexcept;
-  bool poll();
+  bool poll() noexcept;
   // Copies a piece of an incomplete snapshot shard. Returns false if there is none.
   bool copy_snapshot();
 

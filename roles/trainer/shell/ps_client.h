@@ -34,7 +34,7 @@
 
 #include "net/memory/joined_bodies.h"
 #include "net/waiting/interrupt.h"
-#include "net/waiting/spin_wait.h"
+#include "net/waiting/spin_then_park.h"
 #include "roles/trainer/core/run_session.h"
 #include "roles/trainer/shell/gradient_buffers.h"
 #include "roles/trainer/shell/host_sum.h"
@@ -311,7 +311,7 @@ class PsClient {
   std::string text_;            // a reply's
   std::vector<pollfd> polled_;  // one more: the interrupt
   bool polls_ = false;          // anything besides the interrupt is awaited
-  net::SpinWait wait_;
+  net::SpinThenPark wait_;
   net::FreezeWatch awake_;  // while an operation is in progress
   AnswerPoller poller_{*this};
 };
