@@ -102,6 +102,7 @@ std::optional<SharedOffer> BodyRing::answered(std::span<const std::byte> body) {
 
 void BodyRing::forget() noexcept {
   memory_.reset();
+  peer_ = {};
   view_.reset();
 }
 
@@ -125,10 +126,8 @@ bool BodyRing::adopt(Descriptor memory, const SharedOffer& theirs) {
   if (!view_) {
     return false;
   }
-  acks_at_ = theirs.slot - begin;
-  their_parked_flag_ = theirs.parked_flag - begin;
   owner_token_ = theirs.token;
-  heard_.skip(acks());
+  peer_ = PeerMailbox(view_->bytes(), theirs, begin);
   return true;
 }
 
@@ -191,7 +190,7 @@ Left BodyRing::leave(FrameHeader& header, std::span<const std::byte> head,
     return Left::kBody;
   }
   const auto headers = memory_->bytes().subspan(headers_of(shape_), kHeaderMailboxBytes);
-  return leave_header(HeaderMailbox(headers), header, their_parked_flag());
+  return peer_.leave(HeaderMailbox(headers), header);
 }
 
 // A HEARTBEAT may be overtaken; the agreement orders its own frames.
@@ -236,8 +235,28 @@ bool BodyRing::may_leave_header() const noexcept {
   return static_cast<std::size_t>(std::ranges::count_if(slots_, is_unread)) <= kHeadersInMailbox;
 }
 
-std::error_code BodyRing::take_ack(FrameHeader& header) noexcept {
-  const std::error_code error = heard_.take(acks(), header);
+bool BodyRing::is_malformed(const FrameHeader& header) const noexcept {
+  return SharedFrame{}.from_header(header) ||
+         (header.bytes_behind() != 0 && header.bytes_behind() != kSharedOfferBytes);
+}
+
+// The memory was handed over before the second SHARE is sent, so the other end finds it there.
+std::error_code BodyRing::negotiate(const FrameHeader& header, std::span<const std::byte> body,
+                                    std::optional<Reply>& reply) {
+  if (const std::optional<SharedOffer> next = answered(body)) {
+    reply = {.header = ShareFrame{header.request_id}.to_header(), .body = encode(*next)};
+  }
+  return {};
+}
+
+// The slot of a body becomes free before the owner handles the ACK, so the owner may send the next
+// body at once.
+void BodyRing::received(const FrameHeader& header) noexcept {
+  if (is_bodiless<Ack>(header)) done(header.request_id);
+}
+
+std::error_code BodyRing::take_header(FrameHeader& header) noexcept {
+  const std::error_code error = peer_.take(header);
   return error || is_bodiless<Ack>(header) ? error : WireError::kUnexpected;
 }
 

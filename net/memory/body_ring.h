@@ -27,7 +27,7 @@
 
 namespace disttf::net {
 
-class BodyRing {
+class BodyRing final : public MailboxEnd {
  public:
   struct Shape {
     std::size_t bytes = 0;  // of a body
@@ -64,25 +64,34 @@ class BodyRing {
   // safe. Also false while no slot is free for another body, which would have to be sent; waiting
   // for an acknowledgement frees one.
   [[nodiscard]] bool is_handed_off() noexcept {
-    return view_ && owner_token_ != 0 && owner_token_of(acks()) == owner_token_ &&
+    return owner_token_ != 0 && peer_.owner_token() == owner_token_ &&
            find_place(shape_.bytes) != nullptr;
   }
-  // Records that a frame goes over the connection. No header goes through the mailbox until the
-  // other end has acknowledged that frame if it is an UPDATE, or else a later UPDATE.
-  void sends(const FrameHeader& header) noexcept;
   // The other end acknowledges the frames up to this request_id.
   void done(std::uint64_t request_id) noexcept;
 
-  // Whether an acknowledgement lies in the other end's mailbox. It precedes anything that has
-  // arrived over the connection since.
-  [[nodiscard]] bool has_ack() const noexcept { return view_ && heard_.has_new(acks()); }
-  // As HeaderMailboxReader::take(), and WireError::kUnexpected for another kind of frame. REQUIRES:
-  // has_ack().
-  [[nodiscard]] std::error_code take_ack(FrameHeader& header) noexcept;
   // Sets this end's parked flag. A parked end is sent a frame after an acknowledgement in the
   // mailbox. An awake end polls for acknowledgements, and polls once more between set_parked(true)
   // and its sleep.
   void set_parked(bool parked) noexcept;
+
+  // The other end answers offers, and acknowledges.
+  [[nodiscard]] FrameKind negotiates_with() const noexcept override { return FrameKind::kShared; }
+  [[nodiscard]] bool is_malformed(const FrameHeader& header) const noexcept override;
+  [[nodiscard]] std::error_code negotiate(const FrameHeader& header,
+                                          std::span<const std::byte> body,
+                                          std::optional<Reply>& reply) override;
+  [[nodiscard]] bool may_have_mailbox() const noexcept override { return true; }
+  [[nodiscard]] bool has_header() const noexcept override { return peer_.has_new(); }
+  [[nodiscard]] std::error_code take_header(FrameHeader& header) noexcept override;
+  [[nodiscard]] bool has_bodies() const noexcept override { return false; }
+  [[nodiscard]] std::optional<BodyInPlace> find(const FrameHeader& /*header*/) const override {
+    return std::nullopt;
+  }
+  // No header goes through the mailbox until the other end has acknowledged this frame if it is an
+  // UPDATE, or else a later UPDATE.
+  void sends(const FrameHeader& header) noexcept override;
+  void received(const FrameHeader& header) noexcept override;
 
  private:
   enum class State : std::uint8_t { kOffered, kHandedOver, kAgreed, kDeclined };
@@ -99,13 +108,6 @@ class BodyRing {
   [[nodiscard]] bool adopt(Descriptor memory, const SharedOffer& theirs);
   // Unmaps both memories.
   void forget() noexcept;
-  // REQUIRES: there is a mailbox for acknowledgements.
-  [[nodiscard]] HeaderMailboxView acks() const noexcept {
-    return HeaderMailboxView(view_->bytes().subspan(acks_at_, kHeaderMailboxBytes));
-  }
-  [[nodiscard]] ParkedFlagView their_parked_flag() const noexcept {
-    return ParkedFlagView(view_->bytes().subspan(their_parked_flag_, kParkedFlagBytes));
-  }
   [[nodiscard]] static std::size_t count_of(const Shape& shape) noexcept;  // of slots
   [[nodiscard]] static std::size_t place_of(const Shape& shape, std::size_t slot) noexcept;
   [[nodiscard]] std::size_t place_of(const Slot& slot) const noexcept {
@@ -131,11 +133,8 @@ class BodyRing {
   // The mapped pages of the other end's memory with its mailbox and parked flag, once it has handed
   // them over.
   std::shared_ptr<const SharedView> view_;
-  // Byte offsets into the view. REQUIRES: there is a view. Without one, acknowledgements are
-  // frames, and this end sends its headers.
-  std::size_t acks_at_ = 0;
-  std::size_t their_parked_flag_ = 0;
-  HeaderMailboxReader heard_;      // position in the acknowledgements
+  // In the view. Without one, acknowledgements are frames, and this end sends its headers.
+  PeerMailbox peer_;
   std::uint64_t owner_token_ = 0;  // the other end's owner token of this agreement
   // The frame whose acknowledgement shows that all sent frames have been read; nullopt: they have
   // been.

@@ -65,14 +65,6 @@ std::error_code read_header(HeaderMailboxView slot, std::uint64_t number,
   return decode_header(bytes, out);
 }
 
-// The subtraction wraps around with the counters.
-std::error_code HeaderMailboxReader::take(HeaderMailboxView slot, FrameHeader& out) noexcept {
-  if (header_count(slot) - taken_ > kHeadersInMailbox) {
-    return WireError::kUnexpected;
-  }
-  return read_header(slot, taken_++, out);
-}
-
 std::size_t mailbox_within(std::size_t bytes, std::uint64_t place) noexcept {
   return within(bytes, place, kHeaderMailboxBytes, kHeaderBytes);
 }
@@ -91,11 +83,32 @@ bool is_parked(ParkedFlagView word) noexcept {
   return __atomic_load_n(value, __ATOMIC_SEQ_CST) != 0;
 }
 
-Left leave_header(HeaderMailbox slot, const FrameHeader& header, ParkedFlagView readers) noexcept {
-  leave_header(slot, header);
+// ------------------------------------------------------------------------------- the other end's
+
+PeerMailbox::PeerMailbox(std::span<const std::byte> memory, const SharedOffer& offer,
+                         std::uint64_t begin) noexcept
+    : mailbox_(mailbox_within(offer.size, offer.slot) != 0
+                   ? memory.subspan(offer.slot - begin, kHeaderMailboxBytes).data()
+                   : nullptr),
+      flag_(parked_flag_within(offer.size, offer.parked_flag) != 0
+                ? memory.subspan(offer.parked_flag - begin, kParkedFlagBytes).data()
+                : nullptr) {
+  skip();
+}
+
+// The subtraction wraps around with the counters.
+std::error_code PeerMailbox::take(FrameHeader& out) noexcept {
+  if (header_count(mailbox()) - taken_ > kHeadersInMailbox) {
+    return WireError::kUnexpected;
+  }
+  return read_header(mailbox(), taken_++, out);
+}
+
+Left PeerMailbox::leave(HeaderMailbox own, const FrameHeader& header) const noexcept {
+  leave_header(own, header);
   // Read after the header is written. The reader sets its flag and then polls, so one of the two
   // sees what the other did.
-  return is_parked(readers) ? Left::kHeaderAndWake : Left::kHeader;
+  return is_parked() ? Left::kHeaderAndWake : Left::kHeader;
 }
 
 }  // namespace disttf::net

@@ -14,9 +14,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <system_error>
+#include <vector>
 
+#include "net/memory/shared_memory.h"
 #include "net/wire/frame.h"
 
 namespace disttf::net {
@@ -53,23 +56,6 @@ void leave_header(HeaderMailbox slot, const FrameHeader& header) noexcept;
 void set_owner_token(HeaderMailbox slot, std::uint64_t token) noexcept;
 [[nodiscard]] std::uint64_t owner_token_of(HeaderMailboxView slot) noexcept;
 
-// A reader's position in a mailbox.
-class HeaderMailboxReader {
- public:
-  // Skips all headers that have been written until now.
-  void skip(HeaderMailboxView slot) noexcept { taken_ = header_count(slot); }
-  // Returns true if there is a header that it has not read.
-  [[nodiscard]] bool has_new(HeaderMailboxView slot) const noexcept {
-    return header_count(slot) != taken_;
-  }
-  // Reads the oldest of these; errors as read_header(). WireError::kUnexpected: more headers are
-  // unread than the mailbox holds, so some are lost. REQUIRES: has_new().
-  [[nodiscard]] std::error_code take(HeaderMailboxView slot, FrameHeader& out) noexcept;
-
- private:
-  std::uint64_t taken_ = 0;
-};
-
 // Whether this header may go through a mailbox. A trainer's: a push whose body lies in shared
 // memory, or a pull. A primary's: an update whose body lies in shared memory.
 [[nodiscard]] constexpr bool is_left_request(const FrameHeader& header) noexcept {
@@ -100,8 +86,98 @@ enum class Left : std::uint8_t {
   kHeader,         // the header is in the mailbox, too: send nothing
   kHeaderAndWake,  // the same, and the reader is parked: any frame wakes it
 };
-// Writes the header, then reads the reader's parked flag. Returns kHeader or kHeaderAndWake.
-[[nodiscard]] Left leave_header(HeaderMailbox slot, const FrameHeader& header,
-                                ParkedFlagView readers) noexcept;
+
+// The mailbox and the parked flag of the other end of a connection, which this end reads in a view
+// of the other's memory. The view must outlive it.
+class PeerMailbox {
+ public:
+  PeerMailbox() = default;  // there are none
+  // Those of the offer that lie within offer.size. `memory` begins at offset `begin` of the other
+  // end's memory and contains them. Headers that have been written until now are skipped.
+  PeerMailbox(std::span<const std::byte> memory, const SharedOffer& offer,
+              std::uint64_t begin = 0) noexcept;
+
+  [[nodiscard]] bool has_mailbox() const noexcept { return mailbox_ != nullptr; }
+  [[nodiscard]] bool has_flag() const noexcept { return flag_ != nullptr; }
+  // From now on there is no mailbox.
+  void forget_mailbox() noexcept { mailbox_ = nullptr; }
+
+  // Whether there is a header that has not been read.
+  [[nodiscard]] bool has_new() const noexcept {
+    return has_mailbox() && header_count(mailbox()) != taken_;
+  }
+  // Reads the oldest of these; errors as read_header(). WireError::kUnexpected: more headers are
+  // unread than the mailbox holds, so some are lost. REQUIRES: has_new().
+  [[nodiscard]] std::error_code take(FrameHeader& out) noexcept;
+  // Skips all headers that have been written until now.
+  void skip() noexcept { taken_ = has_mailbox() ? header_count(mailbox()) : 0; }
+  // The owner token in the mailbox; 0 without one.
+  [[nodiscard]] std::uint64_t owner_token() const noexcept {
+    return has_mailbox() ? owner_token_of(mailbox()) : 0;
+  }
+
+  // REQUIRES, for both: has_flag().
+  [[nodiscard]] bool is_parked() const noexcept {
+    return net::is_parked(ParkedFlagView(flag_, kParkedFlagBytes));
+  }
+  // Writes the header into this end's mailbox, then reads the other end's parked flag. Returns
+  // kHeader or kHeaderAndWake.
+  [[nodiscard]] Left leave(HeaderMailbox own, const FrameHeader& header) const noexcept;
+
+ private:
+  // REQUIRES: has_mailbox().
+  [[nodiscard]] HeaderMailboxView mailbox() const noexcept {
+    return HeaderMailboxView(mailbox_, kHeaderMailboxBytes);
+  }
+
+  const std::byte* mailbox_ = nullptr;
+  const std::byte* flag_ = nullptr;
+  std::uint64_t taken_ = 0;  // headers that have been read
+};
+
+// What one end of a connection has agreed with the other, as the connection's reader sees it: it
+// handles the frames of the agreement, and has the headers and bodies that the other end leaves in
+// shared memory. Not thread-safe.
+class MailboxEnd {
+ public:
+  MailboxEnd() = default;
+  MailboxEnd(const MailboxEnd&) = delete;
+  MailboxEnd& operator=(const MailboxEnd&) = delete;
+  virtual ~MailboxEnd() = default;
+
+  // A frame to send.
+  struct Reply {
+    FrameHeader header;
+    std::vector<std::byte> body;
+  };
+  // The kind of frame with which the other end negotiates.
+  [[nodiscard]] virtual FrameKind negotiates_with() const noexcept = 0;
+  // Whether a header of that kind is malformed.
+  [[nodiscard]] virtual bool is_malformed(const FrameHeader& header) const noexcept = 0;
+  // Handles a frame of that kind.
+  [[nodiscard]] virtual std::error_code negotiate(const FrameHeader& header,
+                                                  std::span<const std::byte> body,
+                                                  std::optional<Reply>& reply) = 0;
+  // Whether headers may come through the mailbox, now or after an agreement that is under way.
+  [[nodiscard]] virtual bool may_have_mailbox() const noexcept = 0;
+
+  // Whether a header lies in the other end's mailbox. It precedes anything that has arrived over
+  // the connection since. (The end of a connection drops a trainer's requests and a backup's
+  // acknowledgements; those of a primary are taken.)
+  [[nodiscard]] virtual bool has_header() const noexcept = 0;
+  // As PeerMailbox::take(), and WireError::kUnexpected for a kind of frame that may not be there.
+  // REQUIRES: has_header().
+  [[nodiscard]] virtual std::error_code take_header(FrameHeader& header) noexcept = 0;
+  // Returns the other end's body for a header with kFlagInPlace; nullopt if the header's offset and
+  // size exceed the memory. REQUIRES: has_bodies().
+  [[nodiscard]] virtual bool has_bodies() const noexcept = 0;
+  [[nodiscard]] virtual std::optional<BodyInPlace> find(const FrameHeader& header) const = 0;
+  // A frame goes, or has come, over the connection; or a header through the mailbox.
+  virtual void sends(const FrameHeader& /*header*/) noexcept {}
+  virtual void received(const FrameHeader& /*header*/) noexcept {}
+  // Clears the owner token: what the other end leaves from here on is not handed off. has_header()
+  // still finds what it has left before.
+  virtual void take_no_more() noexcept {}
+};
 
 }  // namespace disttf::net

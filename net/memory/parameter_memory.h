@@ -60,7 +60,6 @@ class ParameterMemory {
 
  private:
   friend class InPlaceBodies;
-  friend class PendingHandover;
   ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes, std::size_t slots);
   [[nodiscard]] std::size_t place_of(std::size_t slot) const noexcept;
   [[nodiscard]] HeaderMailbox header_mailbox(std::size_t slot) const noexcept {
@@ -88,43 +87,25 @@ struct InPlaceTerms {
   std::size_t most = 0;
 };
 
-// The state between the two rounds: the ps has handed its memory over to a trainer that offered
-// memory, and waits for the trainer's.
-class PendingHandover {
+// How bodies travel over one connection between a trainer, or a primary, and a ps; and how the two
+// agree on that.
+class InPlaceBodies final : public MailboxEnd {
  public:
-  // Returns nullptr if the ps declines, or if no process of this machine and this user is at the
-  // offer's name; `ask_for_terms` is called only where one is. `answer` is the body of SHARED
-  // either way.
-  [[nodiscard]] static std::unique_ptr<PendingHandover> begin(
-      const SharedOffer& offer, const std::function<InPlaceTerms()>& ask_for_terms,
-      std::vector<std::byte>& answer);
-  // Called when the trainer has sent that its memory is handed over. Returns nullptr if it is not,
-  // or if it is not the memory of the offer. `answer` as above.
-  [[nodiscard]] std::unique_ptr<InPlaceBodies> finish(std::vector<std::byte>& answer) const;
-
- private:
-  PendingHandover(Descriptor peer, const SharedOffer& theirs, const SharedOffer& own,
-                  const InPlaceTerms& terms);
-
-  const Descriptor peer_;
-  const SharedOffer theirs_;
-  const SharedOffer own_;
-  // Not owned: a ps that is given another configuration needs the memory for other parameters.
-  const std::weak_ptr<ParameterMemory> parameters_;
-  const std::optional<std::size_t> slot_;
-  const std::size_t most_;
-};
-
-// How bodies travel over one connection between a trainer, or a primary, and a ps that have agreed.
-class InPlaceBodies {
- public:
-  ~InPlaceBodies();
+  // `ask_for_terms` is called only where a peer of this machine and this user offers memory. `wake`
+  // is called by ParameterMemory::poll() where there is a request; it returns whether the request
+  // will be read now.
+  explicit InPlaceBodies(std::function<InPlaceTerms()> ask_for_terms,
+                         std::function<bool()> wake = {})
+      : ask_for_terms_(std::move(ask_for_terms)), wake_(std::move(wake)) {}
+  ~InPlaceBodies() override;
   InPlaceBodies(const InPlaceBodies&) = delete;
   InPlaceBodies& operator=(const InPlaceBodies&) = delete;
 
-  // Returns the peer's body for a header with kFlagInPlace; nullopt if the header's offset and size
-  // exceed the memory.
-  [[nodiscard]] std::optional<BodyInPlace> find(const FrameHeader& header) const;
+  // Answers an offer: the body of SHARED, which is empty if the ps declines. In the first round the
+  // ps hands its memory over to the peer, and in the second it maps the peer's. A new first round
+  // ends an earlier agreement.
+  [[nodiscard]] std::vector<std::byte> answer(const SharedOffer& offer);
+  [[nodiscard]] bool has_agreed() const noexcept { return view_ != nullptr; }
 
   // Sends an answer whose body may lie in the ps's memory. The body stays unchanged as long as the
   // trainer may read it there.
@@ -134,45 +115,40 @@ class InPlaceBodies {
   // (net/memory/body_ring.h).
   [[nodiscard]] Left leave_ack(const FrameHeader& header);
 
-  // Whether the peer leaves requests in a mailbox.
-  [[nodiscard]] bool takes_requests() const noexcept { return requests_at_ != 0; }
-  // Whether there is a request. It precedes anything that has arrived over the connection since.
-  // (The end of a connection drops a trainer's requests; those of a primary are taken.)
-  [[nodiscard]] bool has_request() const noexcept;
-  // As HeaderMailboxReader::take(), and WireError::kUnexpected for another kind of frame. REQUIRES:
-  // has_request().
-  [[nodiscard]] std::error_code take_request(FrameHeader& header) noexcept;
-  // Clears the owner token: what the peer leaves from here on is not handed off (header_mailbox.h).
-  // has_request() still finds what it has left before.
-  void take_no_more() noexcept;
-  // `hook` is called by ParameterMemory::poll() where there is a request. It returns whether the
-  // request will be read now.
-  void on_request(std::function<bool()> hook) { on_request_ = std::move(hook); }
+  [[nodiscard]] FrameKind negotiates_with() const noexcept override { return FrameKind::kShare; }
+  [[nodiscard]] bool is_malformed(const FrameHeader& header) const noexcept override;
+  [[nodiscard]] std::error_code negotiate(const FrameHeader& header,
+                                          std::span<const std::byte> body,
+                                          std::optional<Reply>& reply) override;
+  [[nodiscard]] bool may_have_mailbox() const noexcept override { return has_agreed(); }
+  [[nodiscard]] bool has_header() const noexcept override { return peer_.has_new(); }
+  [[nodiscard]] std::error_code take_header(FrameHeader& header) noexcept override;
+  [[nodiscard]] bool has_bodies() const noexcept override { return has_agreed(); }
+  [[nodiscard]] std::optional<BodyInPlace> find(const FrameHeader& header) const override;
+  void take_no_more() noexcept override;
 
  private:
   friend class ParameterMemory;
-  friend class PendingHandover;
-  // `token`: this end's owner token for the agreement.
-  InPlaceBodies(std::shared_ptr<const SharedView> gradient,
-                const std::shared_ptr<ParameterMemory>& parameters, std::optional<std::size_t> slot,
-                const SharedOffer& theirs, std::uint64_t token);
-  // REQUIRES: takes_requests().
-  [[nodiscard]] HeaderMailboxView requests() const noexcept {
-    return HeaderMailboxView(gradient_->bytes().subspan(requests_at_, kHeaderMailboxBytes));
-  }
+  // Between the two rounds: the ps has handed its memory over and waits for the peer's.
+  struct Pending {
+    Descriptor peer;
+    SharedOffer theirs;
+    SharedOffer own;
+    std::size_t most = 0;
+  };
+  void begin(const SharedOffer& offer);
+  void finish(const Pending& pending);
+  void forget() noexcept;
 
-  // REQUIRES: there is a parked flag. `memory`: the ps's.
-  [[nodiscard]] Left leave_header(const ParameterMemory& memory, const FrameHeader& header) const;
-
-  const std::shared_ptr<const SharedView> gradient_;
-  const std::weak_ptr<ParameterMemory> parameters_;
-  const std::optional<std::size_t> slot_;
-  // Offsets in the peer's memory; 0: there is none.
-  const std::size_t parked_flag_;
-  std::size_t requests_at_;
-  HeaderMailboxReader taken_;                  // position in the requests
+  const std::function<InPlaceTerms()> ask_for_terms_;
+  const std::function<bool()> wake_;
+  std::optional<Pending> pending_;
+  // Not owned: a ps that is given another configuration needs the memory for other parameters.
+  std::weak_ptr<ParameterMemory> parameters_;
+  std::optional<std::size_t> slot_;
+  std::shared_ptr<const SharedView> view_;     // the peer's memory; null: they have not agreed
+  PeerMailbox peer_;                           // there: the requests
   std::optional<std::uint64_t> taken_update_;  // the request_id of the last, if it was one
-  std::function<bool()> on_request_;
 };
 
 }  // namespace disttf::net

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <asio/buffer.hpp>
 #include <asio/error.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
@@ -14,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "net/tcp/gather.h"
 #include "net/tcp/resolve.h"
 #include "net/tcp/same_host.h"
+#include "net/tls/byte_stream.h"
 #include "net/tls/tls_stream.h"
 #include "net/waiting/spin_then_park.h"
 
@@ -28,7 +27,10 @@ using asio::ip::tcp;
 class TcpChannel final : public Channel {
  public:
   explicit TcpChannel(const Interrupt& interrupt)
-      : interrupt_(interrupt), context_(1 /* thread */), socket_(context_) {}
+      : interrupt_(interrupt),
+        context_(1 /* thread */),
+        socket_(context_),
+        stream_(std::make_unique<PlainStream>(socket_)) {}
 
   [[nodiscard]] std::error_code connect(const tcp::endpoint& endpoint, Deadline deadline);
   // REQUIRES: connected.
@@ -46,29 +48,21 @@ class TcpChannel final : public Channel {
   [[nodiscard]] bool is_open() const noexcept override { return socket_.is_open(); }
   [[nodiscard]] int fd() noexcept override { return is_open() ? socket_.native_handle() : -1; }
   [[nodiscard]] bool has_frame() const noexcept override {
-    return tls_ && is_open() && tls_->has_bytes();
+    return is_open() && stream_->has_bytes();
   }
 
  private:
   [[nodiscard]] std::error_code start_connect(const tcp::endpoint& endpoint) noexcept;
   [[nodiscard]] std::error_code finish_connect() noexcept;
   [[nodiscard]] std::error_code receive(std::span<std::byte> bytes, Deadline deadline);
-  // Transfers what the socket takes, or has, now. would_block: waits_for() returns the event to
-  // wait for.
-  [[nodiscard]] std::size_t write_some(std::span<const std::byte> head,
-                                       std::span<const std::byte> body, std::size_t sent,
-                                       std::error_code& error);
-  [[nodiscard]] std::size_t read_some(std::span<std::byte> bytes, std::error_code& error);
-  [[nodiscard]] short waits_for(short events) const noexcept {
-    return tls_ ? tls_->waits_for() : events;
-  }
+  // Waits until the stream can go on.
   [[nodiscard]] std::error_code wait(short events, Deadline deadline) noexcept {
-    return wait_for(socket_.native_handle(), events, interrupt_, deadline);
+    return wait_for(socket_.native_handle(), stream_->waits_for(events), interrupt_, deadline);
   }
   // Waits until more bytes may be there. Within the spin budget it yields and returns at once, see
   // kFrameSpinTime.
   [[nodiscard]] std::error_code wait_for_rest(Deadline spin_until, Deadline deadline) noexcept {
-    return yield_until(spin_until) ? std::error_code{} : wait(waits_for(POLLIN), deadline);
+    return yield_until(spin_until) ? std::error_code{} : wait(POLLIN, deadline);
   }
   std::error_code fail(std::error_code error) noexcept {
     close();
@@ -78,9 +72,9 @@ class TcpChannel final : public Channel {
   const Interrupt& interrupt_;
   asio::io_context context_;  // never run; the socket needs one as its owner
   tcp::socket socket_;
-  std::unique_ptr<TlsStream> tls_;  // null: frames are sent without TLS
-  std::uint64_t body_left_ = 0;     // unread bytes of the last header's body
-  std::size_t ahead_ = 0;           // bytes of the next frame that have been sent already
+  std::unique_ptr<ByteStream> stream_;
+  std::uint64_t body_left_ = 0;  // unread bytes of the last header's body
+  std::size_t ahead_ = 0;        // bytes of the next frame that have been sent already
 };
 
 // Asio's synchronous connect would wait without a deadline, even on a non-blocking socket.
@@ -131,27 +125,18 @@ std::error_code TcpChannel::connect(const tcp::endpoint& endpoint, Deadline dead
 
 std::error_code TcpChannel::secure(Credentials& credentials, const Hello& hello, Deadline deadline,
                                    std::string& detail) {
-  tls_ = TlsStream::connect(socket_.native_handle(), credentials, hello);
-  if (!tls_) return fail(std::make_error_code(std::errc::not_enough_memory));
-  std::error_code error = tls_->shake_hands();
+  auto made = TlsStream::connect(socket_, credentials, hello);
+  if (!made) return fail(std::make_error_code(std::errc::not_enough_memory));
+  TlsStream& tls = *made;
+  stream_ = std::move(made);
+  std::error_code error = tls.shake_hands();
   while (error == asio::error::would_block) {
-    error = wait(tls_->waits_for(), deadline);
-    if (!error) error = tls_->shake_hands();
+    error = wait(POLLIN, deadline);
+    if (!error) error = tls.shake_hands();
   }
   // The detail names the peer's certificate, which the error code cannot.
-  if (error) detail = tls_->detail(error, "this task");
+  if (error) detail = tls.detail(error, "this task");
   return error ? fail(error) : error;
-}
-
-std::size_t TcpChannel::write_some(std::span<const std::byte> head, std::span<const std::byte> body,
-                                   std::size_t sent, std::error_code& error) {
-  return tls_ ? tls_->write_some(head, body, sent, error)
-              : socket_.write_some(unsent(head, body, sent), error);
-}
-
-std::size_t TcpChannel::read_some(std::span<std::byte> bytes, std::error_code& error) {
-  return tls_ ? tls_->read_some(bytes, error)
-              : socket_.read_some(asio::buffer(bytes.data(), bytes.size()), error);
 }
 
 std::error_code TcpChannel::send(FrameHeader header, std::span<const std::byte> body,
@@ -165,8 +150,8 @@ std::error_code TcpChannel::send(FrameHeader header, std::span<const std::byte> 
   // Bytes that send_ahead() has sent already are skipped.
   while (sent < head.size() + body.size()) {
     std::error_code error;
-    sent += write_some(head, body, sent, error);
-    if (error == asio::error::would_block) error = wait(waits_for(POLLOUT), deadline);
+    sent += stream_->write_now(head, body, sent, error);
+    if (error == asio::error::would_block) error = wait(POLLOUT, deadline);
     if (error) return fail(error);
   }
   return {};
@@ -183,7 +168,7 @@ std::error_code TcpChannel::send_ahead(const FrameHeader& header, std::span<cons
   encode_header(whole, head);
   while (ahead_ < head.size() + ready) {
     std::error_code error;
-    ahead_ += write_some(head, body.first(ready), ahead_, error);
+    ahead_ += stream_->write_now(head, body.first(ready), ahead_, error);
     // send() sends the rest later.
     if (error == asio::error::would_block) return {};
     if (error) return fail(error);
@@ -197,7 +182,7 @@ std::error_code TcpChannel::receive(std::span<std::byte> bytes, Deadline deadlin
   const Deadline spin_until = std::min(deadline, Clock::now() + kFrameSpinTime);
   while (!bytes.empty()) {
     std::error_code error;
-    const std::size_t received = read_some(bytes, error);
+    const std::size_t received = stream_->read_now(bytes, error);
     if (error == asio::error::would_block) error = wait_for_rest(spin_until, deadline);
     if (error) return fail(error);
     bytes = bytes.subspan(received);
@@ -224,10 +209,10 @@ std::error_code TcpChannel::receive_body(std::span<std::byte> body, Deadline dea
 
 void TcpChannel::close() noexcept {
   // Sends close_notify before the descriptor is gone.
-  if (tls_ && is_open()) tls_->finish();
+  if (is_open()) stream_->finish();
+  stream_.reset();
   std::error_code ignored;  // the descriptor is closed either way
   socket_.close(ignored);
-  tls_.reset();
   body_left_ = 0;
   ahead_ = 0;
 }

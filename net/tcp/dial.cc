@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "net/tcp/as_tuple.h"
 #include "net/tcp/same_host.h"
 #include "net/tls/credentials.h"
+#include "net/waiting/as_tuple.h"
 #include "net/wire/bare_message.h"
 
 namespace disttf::net {

@@ -53,8 +53,7 @@ class InPlaceChannel final : public Channel {
   void close() noexcept override {
     channel_->close();
     kept_.reset();
-    answers_at_ = 0;
-    parked_flag_ = 0;
+    peer_ = {};
   }
   [[nodiscard]] bool is_open() const noexcept override { return channel_->is_open(); }
   [[nodiscard]] int fd() noexcept override { return channel_->fd(); }
@@ -63,23 +62,12 @@ class InPlaceChannel final : public Channel {
   [[nodiscard]] std::error_code ask(FrameHeader question, std::optional<FrameHeader>& answer,
                                     Deadline deadline) override;
   [[nodiscard]] bool is_in_place() const noexcept override { return view_ != nullptr; }
-  [[nodiscard]] bool has_frame() const noexcept override { return kept_ || has_answer(); }
+  [[nodiscard]] bool has_frame() const noexcept override { return kept_ || peer_.has_new(); }
   [[nodiscard]] BodyLocation body_location() const override { return body_; }
 
  private:
-  [[nodiscard]] bool has_answer() const noexcept;
-  // REQUIRES: answers_at_ != 0.
-  [[nodiscard]] HeaderMailboxView answers() const noexcept {
-    return HeaderMailboxView(view_->bytes().subspan(answers_at_, kHeaderMailboxBytes));
-  }
   // Whether the ps is polling for requests in the mailbox. REQUIRES: is_in_place().
-  [[nodiscard]] bool is_ps_awake() const noexcept {
-    return parked_flag_ != 0 && !net::is_parked(ps_parked_flag());
-  }
-  // REQUIRES: parked_flag_ != 0.
-  [[nodiscard]] ParkedFlagView ps_parked_flag() const noexcept {
-    return ParkedFlagView(view_->bytes().subspan(parked_flag_, kParkedFlagBytes));
-  }
+  [[nodiscard]] bool is_ps_awake() const noexcept { return peer_.has_flag() && !peer_.is_parked(); }
   void all_read() noexcept {
     unanswered_.reset();
     left_ = 0;
@@ -112,9 +100,8 @@ class InPlaceChannel final : public Channel {
              std::span<const std::byte> body, std::size_t most, SharedOffer& taken);
   [[nodiscard]] bool adopt(Descriptor memory, const SharedOffer& offer, std::size_t most);
   void forget() noexcept {
+    peer_ = {};
     view_.reset();
-    answers_at_ = 0;
-    parked_flag_ = 0;
   }
   std::error_code fail(std::error_code error) noexcept {
     close();
@@ -126,9 +113,7 @@ class InPlaceChannel final : public Channel {
   const std::size_t requests_at_;
   std::uint64_t renewals_ = 0;              // of the memory that was agreed on
   std::shared_ptr<const SharedView> view_;  // the ps's memory; null: tensors are sent
-  std::size_t answers_at_ = 0;              // offset there of the mailbox for answers; 0: frames
-  std::size_t parked_flag_ = 0;             // offset there of the ps's parked flag; 0: send frames
-  HeaderMailboxReader heard_;               // position in the answers
+  PeerMailbox peer_;                        // there: the answers; without a flag: send frames
   // The newest frame that the ps may not have read yet. A request in the mailbox must not overtake
   // it.
   std::optional<std::uint64_t> unanswered_;
@@ -142,8 +127,8 @@ class InPlaceChannel final : public Channel {
 
 std::error_code InPlaceChannel::send(FrameHeader header, std::span<const std::byte> body,
                                      Deadline deadline) {
-  if (header.kind != FrameKind::kPush && answers_at_ != 0) {
-    heard_.skip(answers());  // a PUSH has no answer, and another request's may be here
+  if (header.kind != FrameKind::kPush) {
+    peer_.skip();  // a PUSH has no answer, and another request's may be here
   }
   if (is_settled() && memory_.holds(body)) {
     header.flags |= kFlagInPlace;
@@ -169,14 +154,9 @@ std::error_code InPlaceChannel::leave(const FrameHeader& header, Deadline deadli
   }
   const auto slot = memory_.memory_->bytes().subspan(requests_at_, kHeaderMailboxBytes);
   // The ps may have parked since may_leave() read its flag.
-  return leave_header(HeaderMailbox(slot), header, ps_parked_flag()) == Left::kHeaderAndWake
+  return peer_.leave(HeaderMailbox(slot), header) == Left::kHeaderAndWake
              ? channel_->send(Heartbeat{}.to_header(), {}, deadline)
              : std::error_code{};
-}
-
-// Any unread answer counts, whichever request it answers: the caller detects a mismatch.
-bool InPlaceChannel::has_answer() const noexcept {
-  return answers_at_ != 0 && heard_.has_new(answers());
 }
 
 std::error_code InPlaceChannel::next_header(FrameHeader& header, Deadline deadline) {
@@ -184,10 +164,11 @@ std::error_code InPlaceChannel::next_header(FrameHeader& header, Deadline deadli
     header = *std::exchange(kept_, std::nullopt);
     return {};
   }
-  if (!has_answer()) {
+  // Any unread answer counts, whichever request it answers: the caller detects a mismatch.
+  if (!peer_.has_new()) {
     return channel_->receive_header(header, deadline);
   }
-  const std::error_code error = heard_.take(answers(), header);
+  const std::error_code error = peer_.take(header);
   return error ? fail(error) : error;
 }
 
@@ -364,18 +345,13 @@ bool InPlaceChannel::adopt(Descriptor memory, const SharedOffer& offer, std::siz
   if (!view) {
     return false;
   }
-  const std::size_t size = view->bytes().size();
-  const std::size_t answers_at = mailbox_within(size, offer.slot);
-  if (answers_at != offer.slot) {
+  const PeerMailbox peer(view->bytes(), offer);
+  if (offer.slot != 0 && !peer.has_mailbox()) {
     return false;  // the ps would leave answers where this end cannot read
   }
   view_ = std::move(view);
   renewals_ = memory_.renewals_;
-  answers_at_ = answers_at;
-  parked_flag_ = parked_flag_within(size, offer.parked_flag);
-  if (answers_at_ != 0) {
-    heard_.skip(answers());
-  }
+  peer_ = peer;
   return true;
 }
 

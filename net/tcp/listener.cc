@@ -14,11 +14,11 @@
 #include <system_error>
 #include <utility>
 
-#include "net/tcp/as_tuple.h"
 #include "net/tcp/pre_handshake_queue.h"
 #include "net/tcp/resolve.h"
 #include "net/tcp/spawn.h"
 #include "net/tls/credentials.h"
+#include "net/waiting/as_tuple.h"
 #include "net/waiting/descriptor.h"
 #include "net/waiting/descriptor_limit.h"
 #include "net/wire/bare_message.h"

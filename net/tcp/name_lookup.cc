@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "net/tcp/as_tuple.h"
+#include "net/waiting/as_tuple.h"
 #include "net/waiting/descriptor.h"
 #include "net/waiting/last_error.h"
 

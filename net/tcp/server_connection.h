@@ -1,4 +1,6 @@
 // One connection for the coroutines of an event loop: accepted, or dialed (net/tcp/dial.h).
+// A ByteStream, plain or TLS; a FrameReader; a queue of frames to be sent; and a MailboxEnd where
+// the two ends may share memory.
 //
 // Everything runs on the one thread that runs the io_context; no locks. Reads are coroutines with a
 // timeout. Sends never wait: what the socket does not take at once is queued and leaves in order.
@@ -25,6 +27,7 @@
 
 #include "net/memory/body_ring.h"
 #include "net/memory/parameter_memory.h"
+#include "net/tcp/frame_reader.h"
 #include "net/tls/tls_stream.h"
 #include "net/wire/frame.h"
 #include "net/wire/handshake.h"
@@ -45,22 +48,22 @@ struct ConnectionLimits {
 
 // shared_ptr, because each of reader coroutine, writer coroutine and the owner's table may outlive
 // the others.
-class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
+class ServerConnection final : public std::enable_shared_from_this<ServerConnection>,
+                               private FrameReader::Owner {
  public:
   // `slot` is held until the connection is closed: a listener counts open descriptors with it.
   ServerConnection(asio::ip::tcp::socket socket, ConnectionLimits limits,
                    std::shared_ptr<const void> slot);
-  ~ServerConnection();
+  ~ServerConnection() = default;
   ServerConnection(const ServerConnection&) = delete;
   ServerConnection& operator=(const ServerConnection&) = delete;
 
   [[nodiscard]] const Hello& hello() const noexcept { return hello_; }
   [[nodiscard]] const std::string& peer_text() const noexcept { return peer_text_; }
   // False once closed, or refused and about to be closed.
-  [[nodiscard]] bool is_open() const noexcept { return state_ == State::kOpen; }
+  [[nodiscard]] bool is_open() const noexcept override { return state_ == State::kOpen; }
 
-  // Reads the next header. `timeout` limits the time without a byte, counted from the call and
-  // again from each byte; zero waits forever. One read at a time.
+  // Reads the next header, as FrameReader does; it may come through a mailbox.
   asio::awaitable<std::error_code> read_header(FrameHeader& header,
                                                std::chrono::milliseconds timeout);
   // Reads exactly body.size() bytes into `body`. A caller that sizes `body` by a header must have
@@ -74,9 +77,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // From now on the peer, a trainer, a primary or a chief, may offer shared memory. `terms` is
   // called only for a peer on this machine and returns what this end agrees to. After an agreement
   // both sides may read bodies in place.
-  void answer_offers(std::function<InPlaceTerms()> terms) { terms_ = std::move(terms); }
-  // Whether the two ends have agreed on shared memory.
-  [[nodiscard]] bool shares_memory() const noexcept { return in_place_ != nullptr; }
+  void answer_offers(std::function<InPlaceTerms()> terms);
+  // Whether this end reads bodies in the peer's memory, as the two have agreed.
+  [[nodiscard]] bool shares_memory() const noexcept { return memory_ && memory_->has_bodies(); }
   // The last header's body if it need not be read. read_body() and discard_body() take it from
   // there, too.
   [[nodiscard]] const BodyInPlace& body_in_place() const noexcept { return body_in_place_; }
@@ -143,10 +146,10 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // together, however slowly the bytes arrive.
   void begin_handshake(std::chrono::milliseconds timeout);
   void set_hello(const Hello& hello);
-  // Reads the first frame's header, but returns kBadMagic as soon as a byte shows that it is no
-  // frame. On kBadVersion, and on TlsError::kNotSpoken (TLS to a task without it), the connection
-  // stays open for a refusal.
-  asio::awaitable<std::error_code> read_first_header(FrameHeader& header);
+  // As FrameReader::read_first_header().
+  asio::awaitable<std::error_code> read_first_header(FrameHeader& header) {
+    return reader_.read_first_header(header, tls_ != nullptr);
+  }
   // Performs the TLS handshake, as acceptor or as requester; from then on all bytes go through TLS.
   // accept_tls() returns TlsError::kNotTls for a peer that speaks without TLS, and leaves the
   // connection open for a refusal. `credentials` must outlive the connection.
@@ -184,43 +187,33 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   using TimePoint = std::chrono::steady_clock::time_point;
   static constexpr TimePoint kNever = TimePoint::max();
 
-  asio::awaitable<std::error_code> read_some(std::span<std::byte> buffer, std::size_t& received,
+  // For the reader.
+  [[nodiscard]] std::error_code begin_wait(std::chrono::milliseconds timeout) override;
+  [[nodiscard]] std::error_code end_wait(std::error_code error) noexcept override;
+  [[nodiscard]] bool has_left_header() const noexcept override {
+    return memory_ && memory_->has_header();
+  }
+  [[nodiscard]] std::weak_ptr<const void> lifetime() noexcept override { return weak_from_this(); }
+
+  asio::awaitable<std::error_code> shake_hands(std::unique_ptr<TlsStream> tls);
+  std::error_code read_failed(std::error_code error) noexcept;
+  // Reads the next header; where there is a mailbox, from either it or the stream.
+  asio::awaitable<std::error_code> read_next(FrameHeader& header,
                                              std::chrono::milliseconds timeout);
-  // Starts the timeout of a read.
-  void begin_read(std::chrono::milliseconds timeout);
-  // As read_some(). asio::error::interrupted: nothing has arrived, but a header is in the mailbox.
-  asio::awaitable<std::error_code> read_unless_left(std::span<std::byte> buffer,
-                                                    std::size_t& received,
-                                                    std::chrono::milliseconds timeout);
-  // Waits until bytes arrive over the socket or a header is in the mailbox.
-  asio::awaitable<void> await_either();
-  // Reads a header from the socket; asio::error::interrupted as above.
-  asio::awaitable<std::error_code> read_frame_header(FrameHeader& header,
-                                                     std::chrono::milliseconds timeout);
-  // Handles a frame of the transport itself. Returns whether it was one; sets `error` if it failed.
-  asio::awaitable<bool> take_own(const FrameHeader& header, std::chrono::milliseconds timeout,
-                                 std::error_code& error);
-  // Called when a header is in the mailbox. Returns whether it will be read now.
-  bool wake_reader();
-  // Whether a header is in the mailbox; and takes it, which REQUIRES that.
-  [[nodiscard]] bool has_left_header() const noexcept;
+  asio::awaitable<std::error_code> read_either(FrameHeader& header,
+                                               std::chrono::milliseconds timeout);
+  // Handles a frame of the agreement.
+  asio::awaitable<std::error_code> negotiate(FrameHeader header, std::chrono::milliseconds timeout);
+  // Completes the read of a header; finds its body if that lies in shared memory.
+  [[nodiscard]] std::error_code accept(FrameHeader& header);
   [[nodiscard]] std::error_code take_left_header(FrameHeader& header);
   // Finds the body that the header says lies in shared memory, and clears that flag. False: the
   // offset or the size is invalid.
   [[nodiscard]] bool find_body(FrameHeader& header);
+  asio::awaitable<std::error_code> copy_body(std::span<std::byte> body);
   // Whether nothing is left to be sent, because the header is in the mailbox, too. Wakes a parked
   // peer.
   bool is_all_left(Left left);
-  asio::awaitable<std::error_code> shake_hands();
-  // Waits until TLS can continue. Bytes that were waited for are in its inbox then.
-  asio::awaitable<std::error_code> await_tls();
-  // Reads what has arrived already.
-  std::size_t read_now(std::span<std::byte> body, std::error_code& error);
-  std::error_code read_failed(std::error_code error) noexcept;
-  asio::awaitable<std::error_code> take_offer(FrameHeader header,
-                                              std::chrono::milliseconds timeout);
-  asio::awaitable<std::error_code> take_answer(FrameHeader header,
-                                               std::chrono::milliseconds timeout);
   std::error_code refuse_read(const FrameHeader& header, const char* sentence);
   void enqueue(FrameHeader header, Queued frame);
   std::error_code write_now(Queued& frame);
@@ -235,22 +228,18 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   asio::ip::tcp::socket socket_;
   const ConnectionLimits limits_;
   std::shared_ptr<const void> slot_;
-  std::unique_ptr<TlsStream> tls_;  // null: no TLS. Not used once closed.
+  FrameReader reader_;
+  const TlsStream* tls_ = nullptr;  // the reader's stream; null: no TLS
   std::string endpoint_text_;
   std::string peer_text_;  // "worker 1 (10.0.0.7:51312)"; before HELLO: the endpoint
   Hello hello_;
-  std::function<InPlaceTerms()> terms_;        // empty: offers are passed on as frames
-  std::unique_ptr<PendingHandover> handover_;  // between the two rounds of an agreement
-  std::unique_ptr<InPlaceBodies> in_place_;    // once they have agreed
-  std::unique_ptr<BodyRing> slots_;            // null: none were offered
-  BodyInPlace body_in_place_;                  // of the last header
-  std::optional<FrameHeader> kept_;  // read from the socket behind a header in the mailbox
-  bool is_interruptible_ = false;    // the reader waits for either source
-  bool awaits_socket_ = false;       // a wait for the socket is pending
-  bool may_have_bytes_ = false;      // TLS: more bytes may have come with the last ones
-  bool was_in_memory_ = false;       // the last header was in the mailbox
-  bool was_nonsense_ = false;        // a header in the mailbox was invalid
-  asio::steady_timer either_;        // never expires: cancelled to wake the reader
+  std::unique_ptr<InPlaceBodies> in_place_;  // null: offers are passed on as frames
+  std::unique_ptr<BodyRing> slots_;          // null: none were offered
+  MailboxEnd* memory_ = nullptr;             // one of these; null: there is neither
+  BodyInPlace body_in_place_;                // of the last header
+  std::optional<FrameHeader> kept_;          // read from the socket behind a header in the mailbox
+  bool was_in_memory_ = false;               // the last header was in the mailbox
+  bool was_nonsense_ = false;                // a header in the mailbox was invalid
   std::string refused_with_;
   State state_ = State::kOpen;
   bool timed_out_ = false;

@@ -1,72 +1,49 @@
 // ServerConnection's part for shared memory: the agreement with the peer, and bodies that are left
 // there instead of being sent.
+#include <algorithm>
 #include <array>
 #include <asio/error.hpp>
+#include <asio/post.hpp>
+#include <asio/use_awaitable.hpp>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "net/tcp/as_tuple.h"
 #include "net/tcp/server_connection.h"
 #include "net/wire/messages.h"
 
 namespace disttf::net {
 
-asio::awaitable<bool> ServerConnection::take_own(const FrameHeader& header,
-                                                 std::chrono::milliseconds timeout,
-                                                 std::error_code& error) {
-  if (header.kind == FrameKind::kShare && terms_) {
-    error = co_await take_offer(header, timeout);
-  } else if (header.kind == FrameKind::kShared && slots_) {
-    error = co_await take_answer(header, timeout);
-  } else {
-    co_return false;
-  }
-  co_return true;
+void ServerConnection::answer_offers(std::function<InPlaceTerms()> terms) {
+  // The hook refers to this object, which owns in_place_.
+  in_place_ = std::make_unique<InPlaceBodies>(std::move(terms), [this] { return reader_.wake(); });
+  memory_ = in_place_.get();
 }
 
-asio::awaitable<std::error_code> ServerConnection::take_offer(FrameHeader header,
-                                                              std::chrono::milliseconds timeout) {
-  std::array<std::byte, kSharedOfferBytes> body{};
-  if (ShareFrame{}.from_header(header) || header.bytes_behind() != body.size()) {
-    co_return refuse_read(header, "malformed SHARE frame");
-  }
-  if (const auto error = co_await read_body(body, timeout)) co_return error;
-  SharedOffer offer;
-  if (const auto error = decode(body, offer)) co_return read_failed(error);
-  std::vector<std::byte> answer;
-  // A new offer ends an earlier agreement.
-  in_place_.reset();
-  const std::unique_ptr<PendingHandover> before = std::move(handover_);
-  // Only the first SHARE of an agreement has a listener's name, which tells the two rounds apart.
-  if (offer.listener_name != 0) {
-    handover_ = PendingHandover::begin(offer, terms_, answer);
-  } else if (before && offer.size != 0) {
-    in_place_ = before->finish(answer);
-    // The hook may refer to this object, which owns in_place_.
-    if (in_place_) in_place_->on_request([this] { return wake_reader(); });
-  }
-  send(SharedFrame{header.request_id}.to_header(), std::move(answer));
-  co_return std::error_code{};
+void ServerConnection::offer(std::unique_ptr<BodyRing> slots) {
+  slots_ = std::move(slots);
+  memory_ = slots_.get();
+  send(ShareFrame{}.to_header(), encode(slots_->offer()));
 }
 
-asio::awaitable<std::error_code> ServerConnection::take_answer(FrameHeader header,
-                                                               std::chrono::milliseconds timeout) {
-  std::array<std::byte, kSharedOfferBytes> body{};
-  const bool declines = header.bytes_behind() == 0;
-  if (SharedFrame{}.from_header(header) || (!declines && header.bytes_behind() != body.size())) {
-    co_return refuse_read(header, "malformed SHARED frame");
+asio::awaitable<std::error_code> ServerConnection::negotiate(FrameHeader header,
+                                                             std::chrono::milliseconds timeout) {
+  if (memory_->is_malformed(header)) {
+    co_return refuse_read(header, header.kind == FrameKind::kShare ? "malformed SHARE frame"
+                                                                   : "malformed SHARED frame");
   }
-  const auto part = std::span(body).first(declines ? 0 : body.size());
-  if (const auto error = co_await read_body(part, timeout)) co_return error;
-  // The memory was handed over before this SHARE is sent, so the peer finds it there.
-  if (const auto next = slots_->answered(part)) {
-    send(ShareFrame{header.request_id}.to_header(), encode(*next));
-  }
+  std::array<std::byte, kSharedOfferBytes> bytes{};
+  const auto body = std::span(bytes).first(header.bytes_behind());
+  if (const auto error = co_await reader_.read_body(body, timeout)) co_return error;
+  std::optional<MailboxEnd::Reply> reply;
+  if (const auto error = memory_->negotiate(header, body, reply)) co_return read_failed(error);
+  if (reply) send(reply->header, std::move(reply->body));
   co_return std::error_code{};
 }
 
@@ -82,11 +59,6 @@ bool ServerConnection::send_borrowed(FrameHeader header, std::span<const std::by
   }
   enqueue(header, std::move(frame));
   return left == Left::kNot;
-}
-
-void ServerConnection::offer(std::unique_ptr<BodyRing> slots) {
-  slots_ = std::move(slots);
-  send(ShareFrame{}.to_header(), encode(slots_->offer()));
 }
 
 std::span<std::byte> ServerConnection::place_for(std::size_t head, std::size_t rest) {
@@ -125,21 +97,59 @@ bool ServerConnection::is_all_left(Left left) {
 
 // ------------------------------------------------------------------ headers that come from there
 
-// An end that has offered memory is offered none. The decision uses only local state, because the
-// peer's memory may change between two reads.
-bool ServerConnection::has_left_header() const noexcept {
-  return slots_ ? slots_->has_ack() : in_place_ && in_place_->has_request();
+asio::awaitable<std::error_code> ServerConnection::read_either(FrameHeader& header,
+                                                               std::chrono::milliseconds timeout) {
+  // After a header from the mailbox other coroutines get a turn first, as they do when a read
+  // waits.
+  if (std::exchange(was_in_memory_, false) && has_left_header()) {
+    co_await asio::post(socket_.get_executor(), asio::use_awaitable);
+    if (state_ != State::kOpen) co_return read_failed({});
+  }
+  while (!has_left_header()) {
+    if (kept_) {
+      header = *std::exchange(kept_, std::nullopt);
+      co_return std::error_code{};
+    }
+    const auto error = co_await reader_.read_header_unless_left(header, timeout);
+    // A header in the mailbox has ended the wait.
+    if (error == asio::error::interrupted) continue;
+    if (error || !has_left_header()) co_return error;
+    // A header in the mailbox was left before the frame arrived: it is read first.
+    kept_ = header;
+  }
+  is_excused_ = false;
+  was_in_memory_ = true;
+  const auto error = take_left_header(header);
+  co_return error ? read_failed(error) : error;
+}
+
+std::error_code ServerConnection::accept(FrameHeader& header) {
+  if (memory_) memory_->received(header);
+  if ((header.flags & kFlagInPlace) == 0) return {};
+  // Sent over an earlier connection and arrived late. The sender must not exit for that: it
+  // connects again.
+  if (!shares_memory()) return read_failed(WireError::kUnexpected);
+  return find_body(header) ? std::error_code{}
+                           : refuse_read(header, "a gradient in memory that is not shared");
+}
+
+asio::awaitable<std::error_code> ServerConnection::copy_body(std::span<std::byte> body) {
+  const std::size_t part = std::min(body.size(), body_in_place_.bytes.size());
+  const auto here = body_in_place_.bytes.first(part);
+  std::copy(here.begin(), here.end(), body.begin());
+  body_in_place_.bytes = body_in_place_.bytes.subspan(part);
+  co_return part == body.size() ? std::error_code{} : read_failed(WireError::kBadBody);
 }
 
 std::error_code ServerConnection::take_left_header(FrameHeader& header) {
-  const std::error_code error = slots_ ? slots_->take_ack(header) : in_place_->take_request(header);
+  const std::error_code error = memory_->take_header(header);
   // Stays set: after invalid data in the memory, take_rest() must not rely on any later header.
   was_nonsense_ = was_nonsense_ || error;
   return error;
 }
 
 bool ServerConnection::find_body(FrameHeader& header) {
-  auto body = in_place_->find(header);
+  auto body = memory_->find(header);
   was_nonsense_ = was_nonsense_ || !body;
   if (!body) return false;
   body_in_place_ = std::move(*body);
@@ -150,61 +160,14 @@ bool ServerConnection::find_body(FrameHeader& header) {
 
 ServerConnection::Rest ServerConnection::take_rest(FrameHeader& header) {
   // First ends the handing off, then polls: see set_owner_token().
-  if (!in_place_) return Rest::kNone;
-  in_place_->take_no_more();
-  if (!was_nonsense_ && !in_place_->has_request()) return Rest::kNone;
+  if (!shares_memory()) return Rest::kNone;
+  memory_->take_no_more();
+  if (!was_nonsense_ && !has_left_header()) return Rest::kNone;
   const bool is_read = !was_nonsense_ && !take_left_header(header) && find_body(header);
   return is_read ? Rest::kHeader : Rest::kNonsense;
 }
 
-asio::awaitable<std::error_code> ServerConnection::read_unless_left(
-    std::span<std::byte> buffer, std::size_t& received, std::chrono::milliseconds timeout) {
-  if (state_ != State::kOpen) co_return read_failed({});
-  begin_read(timeout);
-  std::error_code error = asio::error::would_block;
-  while (error == asio::error::would_block && state_ == State::kOpen) {
-    // Without this check TLS bytes that came with the last ones would not be reported by the
-    // socket.
-    if (!may_have_bytes_) co_await await_either();
-    if (state_ != State::kOpen || has_left_header()) break;
-    received = read_now(buffer, error);
-    may_have_bytes_ = tls_ && !error;
-  }
-  read_deadline_ = kNever;
-  if (state_ == State::kOpen && error == asio::error::would_block) {
-    co_return asio::error::interrupted;
-  }
-  if (error || state_ != State::kOpen) co_return read_failed(error);
-  is_excused_ = false;
-  co_return std::error_code{};
-}
-
-// The wait for the socket stays pending while headers come through the mailbox. Cancelling and
-// restarting it each time would cost some microseconds of system calls and of OpenSSL.
-asio::awaitable<void> ServerConnection::await_either() {
-  if (!std::exchange(awaits_socket_, true)) {
-    socket_.async_wait(asio::ip::tcp::socket::wait_read,
-                       [weak = weak_from_this()](std::error_code) {
-                         const auto self = weak.lock();
-                         if (!self) return;
-                         self->awaits_socket_ = false;  // the following read reports any error
-                         self->either_.cancel();
-                       });
-  }
-  is_interruptible_ = true;
-  while (awaits_socket_ && is_interruptible_) {
-    co_await either_.async_wait(kAsTuple);
-  }
-  is_interruptible_ = false;
-}
-
-bool ServerConnection::wake_reader() {
-  if (!std::exchange(is_interruptible_, false)) return false;
-  either_.cancel();
-  return true;
-}
-
-bool ServerConnection::poll() { return slots_ && slots_->has_ack() && wake_reader(); }
+bool ServerConnection::poll() { return has_left_header() && reader_.wake(); }
 
 void ServerConnection::set_parked(bool parked) noexcept {
   if (slots_) slots_->set_parked(parked);

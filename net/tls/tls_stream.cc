@@ -14,7 +14,7 @@ namespace disttf::net {
 
 bool TlsStream::make(bool accepts) {
   ssl_ = proof_->make();
-  BIO* const bio = ssl_ != nullptr ? socket_.make_bio() : nullptr;
+  BIO* const bio = ssl_ != nullptr ? tls_socket_.make_bio() : nullptr;
   if (bio == nullptr) return false;
   // One BIO for both directions belongs to SSL, which frees it.
   SSL_set_bio(ssl_, bio, bio);
@@ -26,15 +26,17 @@ bool TlsStream::make(bool accepts) {
   return true;
 }
 
-std::unique_ptr<TlsStream> TlsStream::connect(int fd, Credentials& credentials, const Hello& hello,
+std::unique_ptr<TlsStream> TlsStream::connect(asio::ip::tcp::socket& socket,
+                                              Credentials& credentials, const Hello& hello,
                                               bool reads_ahead) {
-  std::unique_ptr<TlsStream> stream(new TlsStream(fd, credentials.to_say(hello), reads_ahead));
+  std::unique_ptr<TlsStream> stream(new TlsStream(socket, credentials.to_say(hello), reads_ahead));
   return stream->make(false) ? std::move(stream) : nullptr;
 }
 
-std::unique_ptr<TlsStream> TlsStream::accept(int fd, Credentials& credentials) {
+std::unique_ptr<TlsStream> TlsStream::accept(asio::ip::tcp::socket& socket,
+                                             Credentials& credentials) {
   std::unique_ptr<TlsStream> stream(
-      new TlsStream(fd, credentials.to_accept(), true /* reads ahead */));
+      new TlsStream(socket, credentials.to_accept(), true /* reads ahead */));
   return stream->make(true) ? std::move(stream) : nullptr;
 }
 
@@ -56,10 +58,10 @@ std::error_code TlsStream::shake_hands() {
 }
 
 std::error_code TlsStream::flushed(std::error_code error) noexcept {
-  if (!socket_.has_unsent()) return error;
+  if (!tls_socket_.has_unsent()) return error;
   // Output that the socket has not accepted must be sent before the peer can go on, so a wait for
   // it takes precedence.
-  const std::error_code unsent = socket_.flush();
+  const std::error_code unsent = tls_socket_.flush();
   if (unsent == asio::error::would_block) waits_for_ = POLLOUT;
   const bool may_go_on = !error || error == asio::error::would_block;
   return unsent && may_go_on ? unsent : error;
@@ -73,10 +75,10 @@ std::error_code TlsStream::failure(int result) {
   if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) return asio::error::would_block;
   if (kind == SSL_ERROR_ZERO_RETURN) return asio::error::eof;
   has_failed_ = true;
-  if (socket_.has_ended()) {
+  if (tls_socket_.has_ended()) {
     // An end in the middle of a conversation may come from an attacker who wants to truncate it.
-    return is_shaken_ || socket_.has_received() ? TlsError::kCut
-                                                : make_error_code(asio::error::eof);
+    return is_shaken_ || tls_socket_.has_received() ? TlsError::kCut
+                                                    : make_error_code(asio::error::eof);
   }
   if (kind == SSL_ERROR_SYSCALL) return {system, std::system_category()};
   const std::error_code why = why_failed();
@@ -87,22 +89,22 @@ std::error_code TlsStream::failure(int result) {
 std::error_code TlsStream::why_failed() {
   const int reason = ERR_GET_REASON(ERR_peek_error());
   if (is_shaken_) return proof_->why_ended(reason);
-  return socket_.is_plain() ? TlsError::kNotTls : proof_->why_not_shaken(*ssl_, reason);
+  return tls_socket_.is_plain() ? TlsError::kNotTls : proof_->why_not_shaken(*ssl_, reason);
 }
 
-std::size_t TlsStream::read_some(std::span<std::byte> into, std::error_code& error) {
+std::size_t TlsStream::read_now(std::span<std::byte> into, std::error_code& error) {
   error = {};
   std::size_t taken = 0;
   if (into.empty()) return 0;
   // Without reading ahead, this limits the socket layer to the bytes of this frame.
-  socket_.expect(into.size());
+  tls_socket_.expect(into.size());
   ERR_clear_error();
   const int result = SSL_read_ex(ssl_, into.data(), into.size(), &taken);
   if (result != 1) error = failure(result);
   // Outside of this call the rest of a frame is unknown, so nothing may be read ahead.
-  socket_.expect(0);
+  tls_socket_.expect(0);
   // Reading may also produce output, such as an alert. A reader does not wait for that.
-  if (socket_.has_unsent()) static_cast<void>(socket_.flush());
+  if (tls_socket_.has_unsent()) static_cast<void>(tls_socket_.flush());
   return taken;
 }
 
@@ -129,15 +131,14 @@ std::size_t TlsStream::write_record(std::span<const std::byte> header,
   return written;
 }
 
-std::size_t TlsStream::write_some(std::span<const std::byte> header,
-                                  std::span<const std::byte> body, std::size_t sent,
-                                  std::error_code& error) {
+std::size_t TlsStream::write_now(std::span<const std::byte> header, std::span<const std::byte> body,
+                                 std::size_t sent, std::error_code& error) {
   error = {};
   const std::size_t whole = header.size() + body.size();
   // What the socket had no room for goes first, and alone.
   const bool is_again = gathered_ != 0;
   // Gathers several records before it writes, so that a large frame needs fewer system calls.
-  while (!is_again && sent + gathered_ < whole && socket_.has_room()) {
+  while (!is_again && sent + gathered_ < whole && tls_socket_.has_room()) {
     gathered_ += write_record(header, body, sent + gathered_, error);
     if (error) return 0;
   }
@@ -146,7 +147,7 @@ std::size_t TlsStream::write_some(std::span<const std::byte> header,
 }
 
 bool TlsStream::has_bytes() const noexcept {
-  return SSL_has_pending(ssl_) == 1 || socket_.has_bytes();
+  return SSL_has_pending(ssl_) == 1 || tls_socket_.has_bytes();
 }
 
 void TlsStream::finish() noexcept {
@@ -155,7 +156,7 @@ void TlsStream::finish() noexcept {
   if (!is_shaken_ || has_failed_) return;
   ERR_clear_error();
   SSL_shutdown(ssl_);
-  static_cast<void>(socket_.flush());
+  static_cast<void>(tls_socket_.flush());
   ERR_clear_error();
 }
 

@@ -2,10 +2,11 @@
 // credentials of their run (net/tls/credentials.h). No tickets, no early data, no older
 // version, and no fallback to plain text.
 //
-// Use by one thread at a time. The socket stays its owner's, which waits for it after would_block
-// and closes it after any other error.
+// Use by one thread at a time.
 #pragma once
 
+#include <asio/awaitable.hpp>
+#include <asio/ip/tcp.hpp>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <system_error>
 #include <utility>
 
+#include "net/tls/byte_stream.h"
 #include "net/tls/credentials.h"
 #include "net/tls/tls_error.h"
 #include "net/tls/tls_socket.h"
@@ -23,44 +25,40 @@ using SSL = struct ssl_st;
 
 namespace disttf::net {
 
-class TlsStream {
+class TlsStream final : public ByteStream {
  public:
   // `credentials` must outlive it. nullptr: out of memory.
   // Without `reads_ahead` it takes from the socket only what belongs to the frame that is being
   // read, so that poll() reports further data. This requires that the peer begins no frame in the
-  // middle of a record, and write_some() does not.
-  [[nodiscard]] static std::unique_ptr<TlsStream> connect(int fd, Credentials& credentials,
+  // middle of a record, and write_now() does not.
+  [[nodiscard]] static std::unique_ptr<TlsStream> connect(asio::ip::tcp::socket& socket,
+                                                          Credentials& credentials,
                                                           const Hello& hello,
                                                           bool reads_ahead = false);
-  // Takes all available bytes, as connect() does with `reads_ahead`: see inbox().
-  [[nodiscard]] static std::unique_ptr<TlsStream> accept(int fd, Credentials& credentials);
-  ~TlsStream();
+  // Takes all available bytes, as connect() does with `reads_ahead`.
+  [[nodiscard]] static std::unique_ptr<TlsStream> accept(asio::ip::tcp::socket& socket,
+                                                         Credentials& credentials);
+  ~TlsStream() override;
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
 
   // Call again until the result is not would_block.
   [[nodiscard]] std::error_code shake_hands();
-  // REQUIRES: `into` is at most the rest of the frame.
-  [[nodiscard]] std::size_t read_some(std::span<std::byte> into, std::error_code& error);
-  // Writes what follows after `sent` bytes of header and body, several records at once. Returns how
-  // many bytes the kernel has taken. After would_block, call again with the same bytes, or the same
-  // and more.
-  [[nodiscard]] std::size_t write_some(std::span<const std::byte> header,
-                                       std::span<const std::byte> body, std::size_t sent,
-                                       std::error_code& error);
-  // The event that would_block waits for: POLLIN or POLLOUT.
-  [[nodiscard]] short waits_for() const noexcept { return waits_for_; }
-  // Whether there is data to read that poll() does not report.
-  [[nodiscard]] bool has_bytes() const noexcept;
-  // Sends close_notify if the socket takes it at once, so that the peer can tell the end from a
-  // cut.
-  void finish() noexcept;
+  // The same for a coroutine, which waits. REQUIRES: reads_ahead, as all coroutines do.
+  [[nodiscard]] asio::awaitable<std::error_code> handshake();
 
-  // For a caller that waits by reading: inbox() is where bytes of the socket may be put, and
-  // received() tells how many were. REQUIRES: reads_ahead, would_block was just returned, and
-  // waits_for() is POLLIN.
-  [[nodiscard]] std::span<std::byte> inbox() noexcept { return socket_.inbox(); }
-  void received(std::size_t bytes) noexcept { socket_.received(bytes); }
+  // REQUIRES: `into` is at most the rest of the frame.
+  [[nodiscard]] std::size_t read_now(std::span<std::byte> into, std::error_code& error) override;
+  // Writes several records at once.
+  [[nodiscard]] std::size_t write_now(std::span<const std::byte> header,
+                                      std::span<const std::byte> body, std::size_t sent,
+                                      std::error_code& error) override;
+  [[nodiscard]] short waits_for(short /*event*/) const noexcept override { return waits_for_; }
+  [[nodiscard]] bool has_bytes() const noexcept override;
+  void finish() noexcept override;  // sends close_notify
+  [[nodiscard]] Transfer read_some(std::span<std::byte> into) override;
+  [[nodiscard]] Transfer write_some(std::span<const std::byte> header,
+                                    std::span<const std::byte> body, std::size_t sent) override;
 
   // After the handshake, for the accepting end: why a HELLO from this peer is wrong, as the rest of
   // a sentence about this task; nullopt: it is not.
@@ -75,9 +73,13 @@ class TlsStream {
   }
 
  private:
-  TlsStream(int fd, std::unique_ptr<Proof> proof, bool reads_ahead)
-      : proof_(std::move(proof)), socket_(fd, reads_ahead) {}
+  TlsStream(asio::ip::tcp::socket& socket, std::unique_ptr<Proof> proof, bool reads_ahead)
+      : ByteStream(socket),
+        proof_(std::move(proof)),
+        tls_socket_(socket.native_handle(), reads_ahead) {}
   [[nodiscard]] bool make(bool accepts);
+  // Waits until TLS can continue. Bytes that were waited for are in its inbox then.
+  [[nodiscard]] asio::awaitable<std::error_code> wait();
   [[nodiscard]] std::size_t write_record(std::span<const std::byte> header,
                                          std::span<const std::byte> body, std::size_t sent,
                                          std::error_code& error);
@@ -87,7 +89,7 @@ class TlsStream {
   [[nodiscard]] std::error_code why_failed();
 
   const std::unique_ptr<Proof> proof_;
-  TlsSocket socket_;
+  TlsSocket tls_socket_;
   SSL* ssl_ = nullptr;
   short waits_for_ = 0;
   bool is_shaken_ = false;

@@ -21,6 +21,10 @@ constexpr FrameHeader kHeader{.kind = FrameKind::kParameters,
 class HeaderMailboxTest : public testing::Test {
  protected:
   alignas(64) std::array<std::byte, kHeaderMailboxBytes> slot_{};
+  // A view of memory in which the mailbox lies behind 64 other bytes.
+  [[nodiscard]] PeerMailbox peer() const {
+    return PeerMailbox(slot_, {.size = 64 + kHeaderMailboxBytes, .slot = 64}, 64);
+  }
   FrameHeader found_;
 };
 
@@ -49,36 +53,52 @@ TEST_F(HeaderMailboxTest, IsNotReadWhereAnyByteOfTheHeaderIsAnother) {
 
 TEST_F(HeaderMailboxTest, AReaderTakesEachHeaderOnceInTheirOrder) {
   leave_header(slot_, {.request_id = 6});
-  HeaderMailboxReader reader;
-  reader.skip(slot_);
-  EXPECT_FALSE(reader.has_new(slot_)) << "the header is an old one";
+  PeerMailbox reader = peer();
+  EXPECT_FALSE(reader.has_new()) << "the header is an old one";
   for (std::uint64_t round = 0; round < 3; ++round) {
     for (std::uint64_t id = 1; id <= kHeadersInMailbox; ++id) {
       leave_header(slot_, {.request_id = id});
     }
     for (std::uint64_t id = 1; id <= kHeadersInMailbox; ++id) {
-      ASSERT_TRUE(reader.has_new(slot_));
-      ASSERT_FALSE(reader.take(slot_, found_));
+      ASSERT_TRUE(reader.has_new());
+      ASSERT_FALSE(reader.take(found_));
       EXPECT_EQ(found_.request_id, id);
     }
-    EXPECT_FALSE(reader.has_new(slot_));
+    EXPECT_FALSE(reader.has_new());
   }
 }
 
 // The writer does not wait for the reader, or is malicious.
 TEST_F(HeaderMailboxTest, AReaderKnowsThatHeadersAreLost) {
+  PeerMailbox reader = peer();
   for (std::size_t each = 0; each <= kHeadersInMailbox; ++each) {
     leave_header(slot_, kHeader);
   }
-  HeaderMailboxReader reader;
-  ASSERT_TRUE(reader.has_new(slot_));
-  EXPECT_EQ(reader.take(slot_, found_), WireError::kUnexpected);
+  ASSERT_TRUE(reader.has_new());
+  EXPECT_EQ(reader.take(found_), WireError::kUnexpected);
+  reader.skip();
+  EXPECT_FALSE(reader.has_new());
+}
+
+TEST_F(HeaderMailboxTest, AReaderHasNothingWhereTheOfferNamesNothing) {
+  leave_header(slot_, kHeader);
+  for (const PeerMailbox& reader : {PeerMailbox(), PeerMailbox(slot_, {.size = 1024})}) {
+    EXPECT_FALSE(reader.has_mailbox());
+    EXPECT_FALSE(reader.has_flag());
+    EXPECT_FALSE(reader.has_new());
+    EXPECT_EQ(reader.owner_token(), 0U);
+  }
+  PeerMailbox reader = peer();
+  leave_header(slot_, kHeader);
+  reader.forget_mailbox();
+  EXPECT_FALSE(reader.has_new());
 }
 
 TEST_F(HeaderMailboxTest, SaysByWhatAgreementItsWriterTakesHeaders) {
   EXPECT_EQ(owner_token_of(slot_), 0U);
   set_owner_token(slot_, 0x0102);
   EXPECT_EQ(owner_token_of(slot_), 0x0102U);
+  EXPECT_EQ(peer().owner_token(), 0x0102U);
   EXPECT_EQ(slot_[8], std::byte{2});
   EXPECT_EQ(slot_[9], std::byte{1});
   EXPECT_EQ(header_count(slot_), 0U);

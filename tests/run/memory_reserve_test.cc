@@ -15,8 +15,8 @@
 #include <new>
 #include <thread>
 
-#include "net/tcp/as_tuple.h"
 #include "net/tcp/spawn.h"
+#include "net/waiting/as_tuple.h"
 
 namespace disttf::roles {
 namespace {

@@ -53,8 +53,8 @@ class UpdateMemory : public testing::TestWithParam<Range> {
     ASSERT_EQ(slots_->leave(header, body, {}), sent ? net::Left::kBody : net::Left::kHeader);
     if (!sent) {
       net::FrameHeader taken;
-      ASSERT_TRUE(bodies_->has_request());
-      ASSERT_FALSE(bodies_->take_request(taken));
+      ASSERT_TRUE(bodies_->has_header());
+      ASSERT_FALSE(bodies_->take_header(taken));
       EXPECT_EQ(taken, header);
     }
     const auto found = bodies_->find(header);
@@ -68,16 +68,13 @@ class UpdateMemory : public testing::TestWithParam<Range> {
 
 TEST(TensorMemory, IsTakenForNoPeerOnAnotherMachine) {
   bool has_asked = false;
-  std::vector<std::byte> answer;
-  const auto handover = net::PendingHandover::begin(
-      {.listener_name = 0x0123'4567'89AB'CDEF, .token = 1, .size = 64},
-      [&has_asked] {
-        has_asked = true;
-        return net::InPlaceTerms{.memory = net::ParameterMemory::create(4096, 0), .most = 4096};
-      },
-      answer);
-  EXPECT_EQ(handover, nullptr);
-  EXPECT_TRUE(answer.empty());
+  net::InPlaceBodies bodies([&has_asked] {
+    has_asked = true;
+    return net::InPlaceTerms{.memory = net::ParameterMemory::create(4096, 0), .most = 4096};
+  });
+  EXPECT_TRUE(
+      bodies.answer({.listener_name = 0x0123'4567'89AB'CDEF, .token = 1, .size = 64}).empty());
+  EXPECT_FALSE(bodies.has_agreed());
   EXPECT_FALSE(has_asked) << "there is no peer to hand it to";
 }
 
@@ -95,14 +92,11 @@ TEST_P(UpdateMemory, IsAsLargeForTheBackupAsForThePrimary) {
                                 .least = least_of_primary(shape()),
                                 .most = most_of_primary(shape())};
   // The two agree on the memory.
-  std::vector<std::byte> answer;
-  const auto handover = net::PendingHandover::begin(
-      slots_->offer(), [&terms] { return terms; }, answer);
-  ASSERT_NE(handover, nullptr);
-  ASSERT_TRUE(slots_->answered(answer));
-  bodies_ = handover->finish(answer);
-  ASSERT_NE(bodies_, nullptr);
-  ASSERT_FALSE(slots_->answered(answer));
+  bodies_ = std::make_unique<net::InPlaceBodies>([&terms] { return terms; });
+  const auto second = slots_->answered(bodies_->answer(slots_->offer()));
+  ASSERT_TRUE(second);
+  ASSERT_FALSE(slots_->answered(bodies_->answer(*second)));
+  ASSERT_TRUE(bodies_->has_agreed());
   ASSERT_TRUE(slots_->has_agreed());
 
   // Each slot can hold the largest body, and each of the first seven updates has a mailbox for its

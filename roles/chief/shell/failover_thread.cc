@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "net/tcp/as_tuple.h"
 #include "net/tcp/spawn.h"
+#include "net/waiting/as_tuple.h"
 #include "net/wire/messages.h"
 #include "roles/chief/core/failover_controller.h"
 #include "run/process/dial_host.h"

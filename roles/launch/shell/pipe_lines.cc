@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <string>
 
-#include "net/tcp/as_tuple.h"
+#include "net/waiting/as_tuple.h"
 
 namespace disttf::roles {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "math/model.h"
 #include "math/non_temporal_stores.h"
-#include "net/tcp/as_tuple.h"
+#include "net/waiting/as_tuple.h"
 #include "net/wire/backoff.h"
 #include "roles/ps/shell/ps_process.h"
 #include "run/process/available_memory.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "math/model.h"
-#include "net/tcp/as_tuple.h"
+#include "net/waiting/as_tuple.h"
 #include "net/wire/text.h"
 #include "net/wire/write_snapshot_shard.h"
 #include "roles/ps/shell/ps_process.h"

@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "net/tcp/as_tuple.h"
 #include "net/tcp/dial.h"
 #include "net/tcp/listening.h"
 #include "net/tcp/spawn.h"
+#include "net/waiting/as_tuple.h"
 #include "net/waiting/interrupt.h"
 #include "net/wire/messages.h"
 #include "net/wire/run_task_request.h"

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <utility>
 
-#include "net/tcp/as_tuple.h"
+#include "net/waiting/as_tuple.h"
 #include "roles/launch/core/restart_policy.h"
 #include "roles/launch/core/supervisor.h"
 #include "roles/launch/shell/pipe_lines.h"

@@ -15,10 +15,10 @@
 #include <variant>
 #include <vector>
 
-#include "net/tcp/as_tuple.h"
 #include "net/tcp/dial.h"
 #include "net/tcp/listener.h"
 #include "net/tcp/spawn.h"
+#include "net/waiting/as_tuple.h"
 #include "net/wire/messages.h"
 #include "net/wire/metrics_messages.h"
 #include "run/outcome.h"
