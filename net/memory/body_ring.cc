@@ -47,25 +47,17 @@ std::size_t BodyRing::place_of(const Shape& shape, std::size_t slot) noexcept {
   return others * whole_pages(shape.bytes) + (slot - others) * whole_pages(shape.whole_bytes);
 }
 
-std::size_t BodyRing::parked_flag_of(const Shape& shape) noexcept {
-  return place_of(shape, count_of(shape));
+MailboxMemory::Shape BodyRing::layout_of(const Shape& shape) noexcept {
+  return {.arena = place_of(shape, count_of(shape)), .mailboxes = 1};
 }
 
-// On a cache line of its own: the other end reads the flag after each acknowledgement.
-std::size_t BodyRing::headers_of(const Shape& shape) noexcept {
-  return parked_flag_of(shape) + kLineBytes;
-}
-
-std::size_t BodyRing::largest(const Shape& shape) noexcept {
-  return headers_of(shape) + kHeaderMailboxBytes;
-}
+std::size_t BodyRing::largest(const Shape& shape) noexcept { return layout_of(shape).size(); }
 
 SharedOffer BodyRing::offer() const noexcept {
-  return {.listener_name = peer_listener_ ? peer_listener_->name() : 0,
-          .token = token_,
-          .size = largest(shape_),
-          .slot = headers_of(shape_),
-          .parked_flag = parked_flag_of(shape_)};
+  SharedOffer own = layout_of(shape_).offer(0);
+  own.listener_name = peer_listener_ ? peer_listener_->name() : 0;
+  own.token = token_;
+  return own;
 }
 
 // The peer listener is closed in every case, so no other process can fetch the memory later.
@@ -84,10 +76,9 @@ std::optional<SharedOffer> BodyRing::answered(std::span<const std::byte> body) {
     forget();
     return std::nullopt;
   }
-  std::error_code error;  // any error means: send frames
   std::optional<HandedOver> handed = peer_listener->admit(token_);
   memory_ = handed && adopt(std::move(handed->what), theirs)
-                ? SharedMemory::create(largest(shape_), error)
+                ? MailboxMemory::create(layout_of(shape_))
                 : nullptr;
   if (!memory_ || hand_over(handed->peer, theirs.token, memory_->descriptor())) {
     forget();
@@ -144,11 +135,11 @@ BodyRing::Slot* BodyRing::find_place(std::size_t bytes) noexcept {
 }
 
 BodyRing::Slot* BodyRing::find_kept(std::span<const std::byte> rest) noexcept {
-  if (!memory_ || !lies_in(rest, memory_->bytes())) {
+  if (!memory_ || !lies_in(rest, memory_->arena())) {
     return nullptr;
   }
   // The caller fills the slot directly; its position identifies the reservation.
-  const auto offset = static_cast<std::size_t>(rest.data() - memory_->bytes().data());
+  const auto offset = static_cast<std::size_t>(rest.data() - memory_->arena().data());
   const auto behind =
       std::ranges::find_if(slots_, [&](const Slot& each) { return place_of(each) > offset; });
   assert(behind != slots_.begin());
@@ -162,7 +153,7 @@ std::span<std::byte> BodyRing::keep(std::size_t head, std::size_t rest) {
     return {};
   }
   *slot = {.is_taken = true, .request_id = kKept};
-  return memory_->bytes().subspan(place_of(*slot) + head, rest);
+  return memory_->arena().subspan(place_of(*slot) + head, rest);
 }
 
 Left BodyRing::leave(FrameHeader& header, std::span<const std::byte> head,
@@ -175,7 +166,7 @@ Left BodyRing::leave(FrameHeader& header, std::span<const std::byte> head,
   }
   // The slot is marked before the copy. Only an acknowledgement frees it.
   *slot = {.is_taken = true, .request_id = header.request_id};
-  const auto body = memory_->bytes().subspan(place_of(*slot), size);
+  const auto body = memory_->arena().subspan(place_of(*slot), size);
   std::copy(head.begin(), head.end(), body.begin());
   const auto behind = body.subspan(head.size());
   assert(kept == nullptr || behind.data() == rest.data());
@@ -189,8 +180,7 @@ Left BodyRing::leave(FrameHeader& header, std::span<const std::byte> head,
   if (!view_ || unread_ || !may_leave_header()) {
     return Left::kBody;
   }
-  const auto headers = memory_->bytes().subspan(headers_of(shape_), kHeaderMailboxBytes);
-  return peer_.leave(HeaderMailbox(headers), header);
+  return peer_.leave(memory_->mailbox(0), header);
 }
 
 // A HEARTBEAT may be overtaken; the agreement orders its own frames.
@@ -262,8 +252,7 @@ std::error_code BodyRing::take_header(FrameHeader& header) noexcept {
 
 void BodyRing::set_parked(bool parked) noexcept {
   if (memory_) {
-    const auto word = memory_->bytes().subspan(parked_flag_of(shape_), kParkedFlagBytes);
-    net::set_parked(ParkedFlag(word), parked);
+    memory_->set_parked(parked);
   }
 }
 

@@ -22,6 +22,7 @@
 
 #include "net/memory/handover.h"
 #include "net/memory/header_mailbox.h"
+#include "net/memory/mailbox_memory.h"
 #include "net/memory/shared_memory.h"
 #include "net/wire/frame.h"
 
@@ -100,9 +101,7 @@ class BodyRing final : public MailboxEnd {
     std::uint64_t request_id = 0;  // of the frame whose body is in the slot
   };
 
-  // The offsets of this end's parked flag, and of the mailbox behind it.
-  [[nodiscard]] static std::size_t parked_flag_of(const Shape& shape) noexcept;
-  [[nodiscard]] static std::size_t headers_of(const Shape& shape) noexcept;
+  [[nodiscard]] static MailboxMemory::Shape layout_of(const Shape& shape) noexcept;
   // Maps the other end's memory, where this end reads acknowledgements if the other end has a
   // mailbox for them. False: what the other end says of its memory is wrong.
   [[nodiscard]] bool adopt(Descriptor memory, const SharedOffer& theirs);
@@ -124,7 +123,7 @@ class BodyRing final : public MailboxEnd {
   BodyRing(std::unique_ptr<PeerListener> peer_listener, std::uint64_t token, const Shape& shape);
 
   std::unique_ptr<PeerListener> peer_listener_;  // until the first SHARED
-  std::unique_ptr<SharedMemory> memory_;         // once it is to be handed over
+  std::unique_ptr<MailboxMemory> memory_;        // once it is to be handed over
   const std::uint64_t token_;
   const Shape shape_;
   std::vector<Slot> slots_;

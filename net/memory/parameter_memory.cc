@@ -10,9 +10,8 @@ namespace disttf::net {
 
 // ------------------------------------------------------------------------------------- the memory
 
-ParameterMemory::ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes,
-                                 std::size_t slots)
-    : memory_(std::move(memory)), bytes_(bytes), requests_(slots) {
+ParameterMemory::ParameterMemory(std::unique_ptr<MailboxMemory> memory)
+    : memory_(std::move(memory)), requests_(memory_->shape().mailboxes) {
   // Marked as parked at first, so peers send a wake until a poll actually runs.
   set_parked(true);
 }
@@ -27,29 +26,18 @@ ParameterMemory::~ParameterMemory() {
 
 void ParameterMemory::take_no_more() noexcept {
   for (std::size_t slot = 0; slot < requests_.size(); ++slot) {
-    set_owner_token(header_mailbox(slot), 0);
+    set_owner_token(memory_->mailbox(slot), 0);
   }
 }
 
 std::shared_ptr<ParameterMemory> ParameterMemory::create(std::size_t bytes, std::size_t slots) {
-  std::error_code error;  // any error means: send frames
-  auto memory = SharedMemory::create(largest(bytes, slots), error);
-  return memory ? std::shared_ptr<ParameterMemory>(
-                      new ParameterMemory(std::move(memory), bytes, slots))
+  auto memory = MailboxMemory::create({.arena = bytes, .mailboxes = slots});
+  return memory ? std::shared_ptr<ParameterMemory>(new ParameterMemory(std::move(memory)))
                 : nullptr;
 }
 
 std::size_t ParameterMemory::largest(std::size_t bytes, std::size_t slots) noexcept {
-  // The parked flag has a cache line of its own, after the mailboxes.
-  return bytes + slots * kHeaderMailboxBytes + kLineBytes;
-}
-
-std::size_t ParameterMemory::place_of(std::size_t slot) const noexcept {
-  return bytes_ + slot * kHeaderMailboxBytes;
-}
-
-void ParameterMemory::set_parked(bool parked) noexcept {
-  net::set_parked(ParkedFlag(memory_->bytes().subspan(parked_flag(), kParkedFlagBytes)), parked);
+  return MailboxMemory::Shape{.arena = bytes, .mailboxes = slots}.size();
 }
 
 bool ParameterMemory::poll() noexcept {
@@ -106,21 +94,21 @@ void InPlaceBodies::begin(const SharedOffer& offer) {
   if (!terms.memory || offer.size < terms.least || offer.size > terms.most) {
     return;
   }
-  const SharedMemory& memory = *terms.memory->memory_;
+  const MailboxMemory& memory = *terms.memory->memory_;
   // Handed over before the answer is sent: a trainer that receives SHARED finds the descriptor.
   if (hand_over(peer, offer.token, memory.descriptor())) {
     return;
   }
   parameters_ = terms.memory;
   slot_ = terms.slot;
-  const SharedOffer own = {.token = *token,
-                           .size = memory.bytes().size(),
-                           // A mailbox is offered only if the peer has a parked flag: without one
-                           // this end could not tell when a wake is needed.
-                           .slot = slot_ && parked_flag_within(offer.size, offer.parked_flag) != 0
-                                       ? terms.memory->place_of(*slot_)
-                                       : 0,
-                           .parked_flag = slot_ ? terms.memory->parked_flag() : 0};
+  // A mailbox is offered only if the peer has a parked flag: without one this end could not tell
+  // when a wake is needed.
+  const bool has_flag = parked_flag_within(offer.size, offer.parked_flag) != 0;
+  SharedOffer own = memory.shape().offer(has_flag ? slot_ : std::nullopt);
+  own.token = *token;
+  if (!slot_) {
+    own.parked_flag = 0;
+  }
   pending_ = {.peer = std::move(peer), .theirs = offer, .own = own, .most = terms.most};
 }
 
@@ -149,7 +137,7 @@ void InPlaceBodies::finish(const Pending& pending) {
   }
   // Set last. From here on the primary counts updates as handed off, so this end has to be ready to
   // read them.
-  set_owner_token(parameters->header_mailbox(*slot_), pending.own.token);
+  set_owner_token(parameters->memory_->mailbox(*slot_), pending.own.token);
 }
 
 InPlaceBodies::~InPlaceBodies() { forget(); }
@@ -170,7 +158,7 @@ void InPlaceBodies::forget() noexcept {
 void InPlaceBodies::take_no_more() noexcept {
   const std::shared_ptr<ParameterMemory> parameters = parameters_.lock();
   if (peer_.has_mailbox() && parameters) {
-    set_owner_token(parameters->header_mailbox(*slot_), 0);
+    set_owner_token(parameters->memory_->mailbox(*slot_), 0);
   }
 }
 
@@ -206,7 +194,7 @@ Left InPlaceBodies::leave(FrameHeader& header, std::span<const std::byte> body) 
   header.flags |= kFlagInPlace;
   header.body_offset = static_cast<std::uint64_t>(body.data() - memory->parameters().data());
   header.body_size = body.size();
-  return peer_.has_flag() ? peer_.leave(memory->header_mailbox(*slot_), header) : Left::kBody;
+  return peer_.has_flag() ? peer_.leave(memory->memory_->mailbox(*slot_), header) : Left::kBody;
 }
 
 Left InPlaceBodies::leave_ack(const FrameHeader& header) {
@@ -214,7 +202,7 @@ Left InPlaceBodies::leave_ack(const FrameHeader& header) {
   // Left only for the update that was taken last: other acknowledgements must not overtake frames.
   const bool is_awaited = std::exchange(taken_update_, std::nullopt) == header.request_id;
   return memory && is_awaited && peer_.has_flag()
-             ? peer_.leave(memory->header_mailbox(*slot_), header)
+             ? peer_.leave(memory->memory_->mailbox(*slot_), header)
              : Left::kNot;
 }
 

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "net/memory/header_mailbox.h"
+#include "net/memory/mailbox_memory.h"
 #include "net/memory/shared_memory.h"
 #include "net/wire/frame.h"
 
@@ -45,13 +46,11 @@ class ParameterMemory {
   ParameterMemory& operator=(const ParameterMemory&) = delete;
 
   // Begins on a page boundary.
-  [[nodiscard]] std::span<std::byte> parameters() const noexcept {
-    return memory_->bytes().first(bytes_);
-  }
+  [[nodiscard]] std::span<std::byte> parameters() const noexcept { return memory_->arena(); }
 
   // Sets the ps's parked flag, which is set at first. A parked ps is sent frames, or woken. An
   // awake ps calls poll(), and once more between set_parked(true) and its sleep.
-  void set_parked(bool parked) noexcept;
+  void set_parked(bool parked) noexcept { memory_->set_parked(parked); }
   // Clears the owner token of every connection: no further update of a primary is handed off.
   void take_no_more() noexcept;
   // Wakes each connection that waits for a frame and whose peer has left a request in its mailbox.
@@ -60,15 +59,9 @@ class ParameterMemory {
 
  private:
   friend class InPlaceBodies;
-  ParameterMemory(std::unique_ptr<SharedMemory> memory, std::size_t bytes, std::size_t slots);
-  [[nodiscard]] std::size_t place_of(std::size_t slot) const noexcept;
-  [[nodiscard]] HeaderMailbox header_mailbox(std::size_t slot) const noexcept {
-    return HeaderMailbox(memory_->bytes().subspan(place_of(slot), kHeaderMailboxBytes));
-  }
-  [[nodiscard]] std::size_t parked_flag() const noexcept { return place_of(requests_.size()); }
+  explicit ParameterMemory(std::unique_ptr<MailboxMemory> memory);
 
-  const std::unique_ptr<SharedMemory> memory_;
-  const std::size_t bytes_;
+  const std::unique_ptr<MailboxMemory> memory_;
   // By mailbox: the connection that reads the requests of the peer that is answered there. nullptr:
   // none.
   std::vector<InPlaceBodies*> requests_;

@@ -18,18 +18,9 @@ namespace {
 // The channel's own requests are numbered from here on, far from those of its user.
 constexpr std::uint64_t kFirstId = std::uint64_t{1} << 63U;
 
-std::size_t line_end(std::size_t bytes) noexcept {
-  return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
-}
-
-// Behind the gradients, on a cache line of its own, lies the trainer's parked flag. The mailboxes
-// follow.
-std::size_t parked_flag_of(const GradientMemory::Shape& shape) noexcept {
-  return (shape.count - 1) * whole_pages(shape.bytes) + line_end(shape.bytes);
-}
-
-std::size_t slot_of(const GradientMemory::Shape& shape, std::size_t channel) noexcept {
-  return parked_flag_of(shape) + kLineBytes + channel * kHeaderMailboxBytes;
+MailboxMemory::Shape layout_of(const GradientMemory::Shape& shape) noexcept {
+  return {.arena = (shape.count - 1) * whole_pages(shape.bytes) + shape.bytes,
+          .mailboxes = shape.channels};
 }
 
 }  // namespace
@@ -37,9 +28,10 @@ std::size_t slot_of(const GradientMemory::Shape& shape, std::size_t channel) noe
 // A channel to one ps. It sends frames where shared memory cannot be used.
 class InPlaceChannel final : public Channel {
  public:
-  // `requests_at`: offset in the memory of the mailbox for requests; 0: requests are frames.
-  InPlaceChannel(std::unique_ptr<Channel> channel, GradientMemory& memory, std::size_t requests_at)
-      : channel_(std::move(channel)), memory_(memory), requests_at_(requests_at) {}
+  // `number`: of the mailbox for requests; nullopt: requests are frames.
+  InPlaceChannel(std::unique_ptr<Channel> channel, GradientMemory& memory,
+                 std::optional<std::size_t> number)
+      : channel_(std::move(channel)), memory_(memory), number_(number) {}
 
   [[nodiscard]] std::error_code send(FrameHeader header, std::span<const std::byte> body,
                                      Deadline deadline) override;
@@ -77,7 +69,7 @@ class InPlaceChannel final : public Channel {
   // unread header.
   [[nodiscard]] bool may_leave(const FrameHeader& header) const noexcept {
     // A parked ps has to be woken by a frame anyway, so the request itself is sent as that frame.
-    return requests_at_ != 0 && !memory_.is_kept_ && is_settled() && is_left_request(header) &&
+    return number_ && !memory_.is_kept_ && is_settled() && is_left_request(header) &&
            !unanswered_ && left_ < kHeadersInMailbox && is_ps_awake();
   }
   // Whether the ps has agreed to this memory, and not to an earlier one.
@@ -110,7 +102,7 @@ class InPlaceChannel final : public Channel {
 
   const std::unique_ptr<Channel> channel_;
   GradientMemory& memory_;
-  const std::size_t requests_at_;
+  const std::optional<std::size_t> number_;
   std::uint64_t renewals_ = 0;              // of the memory that was agreed on
   std::shared_ptr<const SharedView> view_;  // the ps's memory; null: tensors are sent
   PeerMailbox peer_;                        // there: the answers; without a flag: send frames
@@ -132,7 +124,7 @@ std::error_code InPlaceChannel::send(FrameHeader header, std::span<const std::by
   }
   if (is_settled() && memory_.holds(body)) {
     header.flags |= kFlagInPlace;
-    header.body_offset = static_cast<std::uint64_t>(body.data() - memory_.memory_->bytes().data());
+    header.body_offset = static_cast<std::uint64_t>(body.data() - memory_.memory_->arena().data());
     header.body_size = body.size();
     body = {};
   }
@@ -152,9 +144,8 @@ std::error_code InPlaceChannel::leave(const FrameHeader& header, Deadline deadli
     asked_ = header.request_id;
     left_when_asked_ = left_;
   }
-  const auto slot = memory_.memory_->bytes().subspan(requests_at_, kHeaderMailboxBytes);
   // The ps may have parked since may_leave() read its flag.
-  return peer_.leave(HeaderMailbox(slot), header) == Left::kHeaderAndWake
+  return peer_.leave(memory_.memory_->mailbox(*number_), header) == Left::kHeaderAndWake
              ? channel_->send(Heartbeat{}.to_header(), {}, deadline)
              : std::error_code{};
 }
@@ -226,11 +217,9 @@ std::error_code InPlaceChannel::agree(std::size_t most, Deadline deadline) {
   const std::optional<std::uint64_t> token = draw_token();
   SharedOffer own;
   if (peer_listener && token) {
-    own = {.listener_name = peer_listener->name(),
-           .token = *token,
-           .size = memory_.memory_->bytes().size(),
-           .slot = requests_at_,
-           .parked_flag = memory_.parked_flag()};
+    own = memory_.memory_->shape().offer(number_);
+    own.listener_name = peer_listener->name();
+    own.token = *token;
   }
   std::array<std::byte, kSharedOfferBytes> body{};
   std::size_t size = 0;
@@ -333,10 +322,8 @@ void InPlaceChannel::trade(const PeerListener& peer_listener, std::uint64_t toke
     forget();
     return;
   }
-  taken = {.token = offer.token,
-           .size = memory_.memory_->bytes().size(),
-           .slot = requests_at_,
-           .parked_flag = memory_.parked_flag()};
+  taken = memory_.memory_->shape().offer(number_);
+  taken.token = offer.token;
 }
 
 bool InPlaceChannel::adopt(Descriptor memory, const SharedOffer& offer, std::size_t most) {
@@ -357,29 +344,24 @@ bool InPlaceChannel::adopt(Descriptor memory, const SharedOffer& offer, std::siz
 
 // ------------------------------------------------------------------------------------- the memory
 
-GradientMemory::GradientMemory(std::unique_ptr<SharedMemory> memory, const Shape& shape)
-    : memory_(std::move(memory)), shape_(shape) {}
-
 std::unique_ptr<GradientMemory> GradientMemory::create(const Shape& shape) {
-  std::error_code error;  // any error means: send frames
-  auto memory = SharedMemory::create(slot_of(shape, shape.channels), error);
+  auto memory = MailboxMemory::create(layout_of(shape));
   return memory ? std::unique_ptr<GradientMemory>(new GradientMemory(std::move(memory), shape))
                 : nullptr;
 }
 
 std::size_t GradientMemory::largest(const Shape& shape) noexcept {
-  return whole_pages(slot_of(shape, shape.channels));
+  return whole_pages(layout_of(shape).size());
 }
 
 std::span<std::byte> GradientMemory::gradient(std::size_t number) const noexcept {
-  return memory_->bytes().subspan(number * whole_pages(shape_.bytes), shape_.bytes);
+  return memory_->arena().subspan(number * whole_pages(shape_.bytes), shape_.bytes);
 }
 
 // Sets the parked flag in the old memory. Otherwise ps that have it mapped would take this trainer
 // for awake by a flag that no process updates any more.
 bool GradientMemory::renew() {
-  std::error_code error;  // any error means: send frames
-  auto memory = SharedMemory::create(memory_->bytes().size(), error);
+  auto memory = MailboxMemory::create(layout_of(shape_));
   if (!memory) {
     is_kept_ = true;
     return false;
@@ -394,17 +376,7 @@ bool GradientMemory::renew() {
 std::unique_ptr<Channel> GradientMemory::carry(std::unique_ptr<Channel> channel,
                                                std::optional<std::size_t> number) {
   assert(number.value_or(0) < shape_.channels);
-  return std::make_unique<InPlaceChannel>(std::move(channel), *this, number ? slot(*number) : 0);
-}
-
-std::size_t GradientMemory::parked_flag() const noexcept { return parked_flag_of(shape_); }
-
-std::size_t GradientMemory::slot(std::size_t channel) const noexcept {
-  return slot_of(shape_, channel);
-}
-
-void GradientMemory::set_parked(bool parked) noexcept {
-  net::set_parked(ParkedFlag(memory_->bytes().subspan(parked_flag(), kParkedFlagBytes)), parked);
+  return std::make_unique<InPlaceChannel>(std::move(channel), *this, number);
 }
 
 }  // namespace disttf::net

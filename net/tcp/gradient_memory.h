@@ -13,7 +13,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 
+#include "net/memory/mailbox_memory.h"
 #include "net/memory/shared_memory.h"
 #include "net/tcp/channel.h"
 
@@ -36,7 +38,7 @@ class GradientMemory {
   [[nodiscard]] std::size_t count() const noexcept { return shape_.count; }
   // Whether a body lies in this memory: a ps that has agreed reads it there.
   [[nodiscard]] bool holds(std::span<const std::byte> body) const noexcept {
-    return lies_in(body, memory_->bytes().first(parked_flag()));
+    return lies_in(body, memory_->arena());
   }
   // Replaces the memory by a new one. Processes that were handed the old memory keep it unchanged.
   // All channels have to agree again; until then they send their bodies as frames. False: the
@@ -50,17 +52,14 @@ class GradientMemory {
                                                std::optional<std::size_t> number);
   // Sets the trainer's parked flag: a ps that answers a parked trainer also makes the channel's
   // fd() ready. See Poller; the event that it polls for is Channel::has_frame().
-  void set_parked(bool parked) noexcept;
+  void set_parked(bool parked) noexcept { memory_->set_parked(parked); }
 
  private:
   friend class InPlaceChannel;
-  GradientMemory(std::unique_ptr<SharedMemory> memory, const Shape& shape);
-  // The offsets in the memory of the trainer's parked flag, and of the mailbox for a channel's
-  // requests.
-  [[nodiscard]] std::size_t parked_flag() const noexcept;
-  [[nodiscard]] std::size_t slot(std::size_t channel) const noexcept;
+  GradientMemory(std::unique_ptr<MailboxMemory> memory, const Shape& shape)
+      : memory_(std::move(memory)), shape_(shape) {}
 
-  std::unique_ptr<SharedMemory> memory_;
+  std::unique_ptr<MailboxMemory> memory_;  // a mailbox for the requests of each channel
   std::uint64_t renewals_ = 0;
   // renew() has failed: processes that were handed this memory earlier may still poll its
   // mailboxes, so no request is left there.
