@@ -2,11 +2,14 @@
 
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <asio/buffer.hpp>
 #include <asio/error.hpp>
 #include <asio/ip/address.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/local/stream_protocol.hpp>
 #include <asio/ssl/error.hpp>
 #include <asio/write.hpp>
 #include <chrono>
@@ -80,12 +83,11 @@ std::error_code HttpConnection::run(Deadline deadline, std::size_t& bytes, const
   while (!result && !interrupt_.interrupted() && Clock::now() < deadline) {
     io_.run_one_until(deadline);
   }
-  if (result && !*result) return {};
+  // Not closed: a peer that takes no more of a request may have answered it.
+  if (result) return standard(*result);
   close();
-  const bool finished = result.has_value();
   // The handler refers to locals of this call, so it has to run before the call returns.
   while (!result) io_.run_one();
-  if (finished) return standard(*result);
   return std::make_error_code(interrupt_.interrupted() ? std::errc::operation_canceled
                                                        : std::errc::timed_out);
 }
@@ -114,6 +116,15 @@ std::error_code HttpConnection::connect(const std::string& host, std::uint16_t p
     if (error == std::errc::operation_canceled) return error;
   }
   return error;
+}
+
+std::error_code HttpConnection::connect_local(const std::string& path) {
+  if (path.size() >= sizeof(sockaddr_un::sun_path)) {
+    return std::make_error_code(std::errc::filename_too_long);
+  }
+  std::error_code error;
+  socket_.connect(asio::local::stream_protocol::endpoint(path), error);
+  return standard(error);
 }
 
 std::error_code HttpConnection::start_tls(const std::string& host, const std::string& ca_file,

@@ -1,14 +1,14 @@
-// The connection of a download: TCP, optionally TLS, every operation bounded by a deadline and the
-// interrupt.
+// The connection of an HTTP client: TCP, optionally TLS, or a Unix socket. Every operation is
+// bounded by a deadline and the interrupt.
 //
 // Synchronous: each call runs the connection's own io_context on the calling thread until the one
 // operation is over. Not thread-safe. Errors: std::errc::timed_out, std::errc::operation_canceled
-// (interrupt), HttpError for TLS, asio::error::eof (the peer closed) or a system error; the
-// connection is closed after any of them.
+// (interrupt), HttpError for TLS, asio::error::eof (the peer closed) or a system error. The
+// connection is closed after the first two; after others it can still be read.
 #pragma once
 
+#include <asio/generic/stream_protocol.hpp>
 #include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/ssl/context.hpp>
 #include <asio/ssl/stream.hpp>
@@ -35,6 +35,8 @@ class HttpConnection {
   // Tries every address of `host`.
   [[nodiscard]] std::error_code connect(const std::string& host, std::uint16_t port,
                                         Deadline deadline);
+  // Connects to the Unix socket at `path`. Not bounded: a listener accepts at once, or refuses.
+  [[nodiscard]] std::error_code connect_local(const std::string& path);
   // Performs the handshake as a client of `host`, whose name or address the certificate must
   // contain. On error `sentence` explains it if there is more to say than the code's message.
   [[nodiscard]] std::error_code start_tls(const std::string& host, const std::string& ca_file,
@@ -56,9 +58,9 @@ class HttpConnection {
   const Interrupt& interrupt_;
   asio::io_context io_{1};
   asio::posix::stream_descriptor watch_{io_};  // on the interrupt's descriptor, which it borrows
-  asio::ip::tcp::socket socket_{io_};
+  asio::generic::stream_protocol::socket socket_{io_};
   std::optional<asio::ssl::context> tls_context_;
-  std::optional<asio::ssl::stream<asio::ip::tcp::socket&>> tls_;
+  std::optional<asio::ssl::stream<asio::generic::stream_protocol::socket&>> tls_;
 };
 
 }  // namespace disttf::net

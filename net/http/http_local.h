@@ -19,13 +19,14 @@ struct LocalHttpRequest {
   std::chrono::seconds read_timeout{10};  // the server's limit for a response; 0: forever
 };
 
-// Calls `on_body` with the status and the next piece of the body as it arrives; once with an empty
-// piece if the body is empty, so that the status of every complete response is reported. Errors:
-// system errors (ENOENT and ECONNREFUSED: no listener), std::errc::timed_out, HttpError for invalid
-// HTTP, std::errc::filename_too_long.
-[[nodiscard]] std::error_code http_over_local(
-    const LocalHttpRequest& request,
-    const std::function<void(int status, std::string_view piece)>& on_body);
+// Called with the status and no bytes when the response begins, then with each piece of its body.
+using OnLocalBody = std::function<void(int status, std::string_view piece)>;
+
+// Errors: system errors (ENOENT and ECONNREFUSED: no listener), std::errc::timed_out, HttpError for
+// invalid HTTP, std::errc::filename_too_long. Throws std::system_error only when the process is out
+// of file descriptors.
+[[nodiscard]] std::error_code http_over_local(const LocalHttpRequest& request,
+                                              const OnLocalBody& on_body);
 
 // Returns no error if a listener accepts connections there, else the reason.
 [[nodiscard]] std::error_code try_local(const std::string& socket);

@@ -1,10 +1,11 @@
-// Requests of any method over a persistent connection, to one server after the other: the client
-// for object stores.
+// The HTTP client: requests of any method, each to a server by TCP or TLS, directly or through a
+// proxy, or to a Unix socket. The connection persists, so that the next request to the same server
+// needs no new one.
 //
-// A request body is borrowed; an answer's body is kept whole, up to a limit. Redirects are not
-// followed. Nothing is retried, with one exception: a connection that the server has closed since
-// the last answer is opened again. So a request may reach the server twice; a caller for which that
-// matters makes the request conditional (If-None-Match).
+// A request body is borrowed. Redirects are not followed (http_client.h follows them). Nothing is
+// retried, with one exception: a connection that the server has closed since the last answer is
+// opened again. So a request may reach the server twice; a caller for which that matters makes the
+// request conditional (If-None-Match).
 //
 // Runs on the calling thread; use by one thread at a time.
 #pragma once
@@ -15,23 +16,45 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "net/http/http_open.h"
+#include "net/http/http_connection.h"
+#include "net/http/http_error.h"
+#include "net/http/http_proxy.h"
+#include "net/http/http_response.h"
+#include "net/http/url.h"
+#include "net/waiting/interrupt.h"
 
 namespace disttf::net {
+
+struct HttpLimits {
+  // For name resolution, connection, proxy and TLS handshake together.
+  std::chrono::milliseconds connect_timeout{5000};
+  std::chrono::milliseconds stall_timeout{15000};
+  std::optional<Deadline> deadline{};  // for everything; nullopt: only the two above
+};
+
+// Why an operation failed. `why`: the rest of a sentence that begins with the URL and a colon.
+struct HttpFailure {
+  std::error_code error;
+  std::string why;
+};
+using MaybeFailure = std::optional<HttpFailure>;
 
 struct HttpQuestion {
   std::string method = "GET";
   Url url;
-  // Without Host, Content-Length and Connection, which are added.
+  std::string socket{};  // the path of a Unix socket, which replaces the URL's host; empty: none
+  // Without Host, Content-Length and Connection, which are added. "Connection: close" is allowed.
   std::vector<std::pair<std::string, std::string>> fields;
   std::span<const std::byte> body;
-  std::size_t max_answer_bytes = std::size_t{64} << 20U;  // larger bodies are refused
-  // How long the server may take without a byte once it has the whole request, before and within
+  std::size_t max_answer_bytes = std::size_t{64} << 20U;  // ask() refuses larger bodies
+  // How long the server may take for `least_bytes` once it has the whole request, before and within
   // its answer; nullopt: HttpLimits::stall_timeout.
   std::optional<std::chrono::milliseconds> patience{};
+  std::size_t least_bytes = 1;
 };
 
 struct HttpAnswer {
@@ -44,20 +67,36 @@ struct HttpAnswer {
   bool was_repeated = false;  // sent twice: the first one may have reached the server
 };
 
+// Receives an answer as it arrives. A failure from a method closes the connection.
+class HttpReceiver {
+ public:
+  virtual ~HttpReceiver() = default;
+  // The request is about to be sent.
+  virtual void on_connected() {}
+  // Called once, before any data.
+  [[nodiscard]] virtual MaybeFailure on_head(const HttpHead& head) = 0;
+  // Called with the next bytes of the body; borrowed for the call.
+  [[nodiscard]] virtual MaybeFailure on_data(std::span<const std::byte> bytes) = 0;
+  // How much of the body has come, for a sentence: "4 of 10 bytes".
+  [[nodiscard]] virtual std::string position() const = 0;
+};
+
 class HttpSession {
  public:
   // `interrupt` is borrowed for the session's life. `ca_file`: PEM; empty: find_ca_file().
   HttpSession(HttpLimits limits, std::string ca_file, ProxySettings proxy,
               const Interrupt& interrupt);
 
-  // Throws std::invalid_argument for malformed proxy settings, and std::system_error only when the
-  // process is out of file descriptors.
+  // Both throw std::invalid_argument for malformed proxy settings, and std::system_error only when
+  // the process is out of file descriptors.
   [[nodiscard]] HttpAnswer ask(const HttpQuestion& question);
+  // Never sends the request twice.
+  [[nodiscard]] MaybeFailure ask(const HttpQuestion& question, HttpReceiver& receiver);
 
  private:
-  [[nodiscard]] MaybeFailure attempt(const HttpQuestion& question, HttpAnswer& answer);
+  [[nodiscard]] MaybeFailure open(const HttpQuestion& question);
   [[nodiscard]] MaybeFailure send(const HttpQuestion& question);
-  [[nodiscard]] MaybeFailure receive(const HttpQuestion& question, HttpAnswer& answer);
+  [[nodiscard]] MaybeFailure receive(const HttpQuestion& question, HttpReceiver& receiver);
   [[nodiscard]] std::string head_text(const HttpQuestion& question) const;
 
   const HttpLimits limits_;
@@ -70,5 +109,8 @@ class HttpSession {
   Url peer_;                                  // the server of the connection
   bool is_used_ = false;                      // an answer has come over it
 };
+
+// "404 (Not Found)".
+[[nodiscard]] std::string status_text(const HttpHead& head);
 
 }  // namespace disttf::net

@@ -105,6 +105,17 @@ TEST_F(HttpSessionTest, ARefusalIsAnAnswerWithItsBody) {
   EXPECT_EQ(answer.body, "why");
 }
 
+// The server closes the connection while the client still sends.
+TEST_F(HttpSessionTest, ARefusalThatComesBeforeTheWholeBodyIsAnAnswer) {
+  const MirrorServer server([](const MirrorRequest&, const MirrorConnection& connection) {
+    connection.respond("413 Too Large", "why");
+  });
+  const HttpAnswer answer = ask("PUT", server.url(), std::string(64'000'000, 'x'));
+  EXPECT_FALSE(answer.error) << answer.sentence;
+  EXPECT_EQ(answer.head.status, 413);
+  EXPECT_EQ(answer.body, "why");
+}
+
 TEST_F(HttpSessionTest, ABodyThatBrokeOffOrIsTooLongIsRefused) {
   const MirrorServer broken([](const MirrorRequest&, const MirrorConnection& connection) {
     connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
