@@ -52,6 +52,14 @@ struct ShownCharacter {
   return {.bytes = bytes, .code = code, .is_safe = is_safe_to_show(code)};
 }
 
+// Appends a code point of at most U+10FFFF in UTF-8.
+inline void append_utf8(std::string& out, char32_t code) {
+  const unsigned more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  // The first byte begins with as many 1s as there are bytes, the others with 10.
+  out += static_cast<char>((more == 0 ? 0 : 0xF0U << (3 - more)) | code >> (6 * more));
+  for (unsigned i = more; i-- > 0;) out += static_cast<char>(0x80U | (code >> (6 * i) & 0x3FU));
+}
+
 // Appends
 // , \r, \t, \x1b or \u202e for an unsafe character, and \xNN for a byte that is not a character.
 inline void append_escape(std::string& out, const ShownCharacter& character, char byte) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "data/own/shown_text.h"
+#include "text/shown_text.h"
 
 namespace disttf::data {
 namespace {
@@ -125,16 +126,7 @@ std::string utf8_of(std::string_view text) {
   for (const char c : text) {
     const auto byte = static_cast<std::uint8_t>(c);
     const std::uint32_t code = byte >= 0x80 && byte < 0xA0 ? kWindows1252.at(byte - 0x80U) : byte;
-    if (code < 0x80) {
-      out += c;
-    } else if (code < 0x800) {
-      out += static_cast<char>(0xC0U | code >> 6U);
-      out += static_cast<char>(0x80U | (code & 0x3FU));
-    } else {
-      out += static_cast<char>(0xE0U | code >> 12U);
-      out += static_cast<char>(0x80U | (code >> 6U & 0x3FU));
-      out += static_cast<char>(0x80U | (code & 0x3FU));
-    }
+    append_utf8(out, code);
   }
   return out;
 }

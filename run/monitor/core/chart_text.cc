@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "run/monitor/core/text_table.h"
+#include "text/shown_text.h"
 
 namespace disttf::roles {
 namespace {
@@ -21,12 +22,10 @@ constexpr std::array<const char*, 6> kColours = {"\x1b[34m", "\x1b[31m", "\x1b[3
                                                  "\x1b[35m", "\x1b[36m", "\x1b[33m"};
 constexpr const char* kPlain = "\x1b[0m";
 
-// A code point below 65536, as UTF-8.
-std::string utf8(std::uint32_t code) {
-  return code < 0x80U ? std::string(1, static_cast<char>(code))
-                      : std::string{static_cast<char>(0xE0U | (code >> 12U)),
-                                    static_cast<char>(0x80U | ((code >> 6U) & 0x3FU)),
-                                    static_cast<char>(0x80U | (code & 0x3FU))};
+std::string utf8(char32_t code) {
+  std::string text;
+  append_utf8(text, code);
+  return text;
 }
 
 // A grid of cells, each with a character and the number of its curve; (0, 0) is at the upper left.

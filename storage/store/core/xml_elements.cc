@@ -4,32 +4,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "text/shown_text.h"
+
 namespace disttf::roles {
 namespace {
 
 // S3's answers have four levels.
 constexpr std::size_t kMaxXmlDepth = 16;
-
-void append_utf8(std::string& text, std::uint32_t point) {
-  const auto tail = [&](unsigned shift) {
-    text += static_cast<char>(0x80U | ((point >> shift) & 0x3FU));
-  };
-  if (point < 0x80) {
-    text += static_cast<char>(point);
-  } else if (point < 0x800) {
-    text += static_cast<char>(0xC0U | (point >> 6U));
-    tail(0);
-  } else if (point < 0x10000) {
-    text += static_cast<char>(0xE0U | (point >> 12U));
-    tail(6);
-    tail(0);
-  } else {
-    text += static_cast<char>(0xF0U | (point >> 18U));
-    tail(12);
-    tail(6);
-    tail(0);
-  }
-}
 
 // Appends the character of an entity: "amp", "#x41".
 bool append_entity(std::string& text, std::string_view name) {
