@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "data/json/json_members.h"
+
 namespace disttf::data {
 namespace {
 
@@ -48,6 +50,16 @@ TEST(JsonText, BytesThatAreNoTextAreReplaced) {
 
 TEST(JsonText, IsIndentedWhereAsked) {
   EXPECT_EQ(json_text(nlohmann::json{1}, {.indent = 2}), "[\n  1\n]");
+}
+
+TEST(JsonMembers, AMissingOneAndOneOfAnotherTypeReadAsNullOrEmpty) {
+  const nlohmann::ordered_json value = {{"a", "x"}, {"b", 1}};
+  EXPECT_EQ(member_of(value, "b"), 1);
+  EXPECT_TRUE(member_of(value, "c").is_null());
+  EXPECT_TRUE(member_of(member_of(value, "b"), "a").is_null());
+  EXPECT_EQ(member_text(value, "a"), "x");
+  EXPECT_EQ(member_text(value, "b"), "");
+  EXPECT_EQ(member_text(nlohmann::json::array(), "a"), "");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "data/json/json_members.h"
 #include "data/json/json_text.h"
 #include "net/http/http_local.h"
 #include "net/http/http_status.h"
@@ -95,11 +96,10 @@ void fail_to_reach(const std::string& socket, const std::error_code& error) {
 }
 
 void fail_as_reported(int status, std::string_view body) {
-  const auto json = data::parse_json(body);
-  const std::string sentence =
-      json.is_object() && json.contains("error") && json["error"].is_string()
-          ? json["error"].get<std::string>()
-          : "the launch answered with status " + std::to_string(status);
+  std::string sentence = data::member_text(data::parse_json(body), "error");
+  if (sentence.empty()) {
+    sentence = "the launch answered with status " + std::to_string(status);
+  }
   // A conflict or a server error may pass, so it is not the user's mistake.
   const bool is_late =
       status == net::http_status::kConflict || status >= net::http_status::kServerError;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/json/json_members.h"
 #include "data/json/json_text.h"
 #include "run/monitor/core/record.h"
 #include "run/monitor/core/run_chart.h"
@@ -12,23 +13,13 @@
 namespace disttf::roles {
 namespace {
 
+using data::member_of;
+using data::member_text;
 using OrderedJson = RunView::Json;
 
-// The field of an untrusted record; null if it is missing.
-const OrderedJson& field(const OrderedJson& record, const char* name) {
-  static const OrderedJson kNone;
-  const auto found = record.find(name);
-  return found == record.end() ? kNone : *found;
-}
-
 std::uint64_t whole(const OrderedJson& record, const char* name) {
-  const OrderedJson& value = field(record, name);
+  const OrderedJson& value = member_of(record, name);
   return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
-}
-
-std::string text(const OrderedJson& record, const char* name) {
-  const OrderedJson& value = field(record, name);
-  return value.is_string() ? value.get<std::string>() : std::string();
 }
 
 template <typename Container>
@@ -108,10 +99,10 @@ bool RunView::take(std::string_view line) {
     return false;
   }
   const OrderedJson record = data::parse_ordered_json(line);
-  if (!record.is_object() || !field(record, "time").is_number()) {
+  if (!record.is_object() || !member_of(record, "time").is_number()) {
     return false;
   }
-  const std::string kind = text(record, "kind");
+  const std::string kind = member_text(record, "kind");
   if (kind == "run") {
     take_run(record);
   } else if (kind == "step") {
@@ -136,7 +127,7 @@ bool RunView::take(std::string_view line) {
     result_ = record;
     run_["state"] = "finished";
   } else if (kind == "state") {
-    run_["state"] = text(record, "state");
+    run_["state"] = member_text(record, "state");
   } else {
     return false;
   }
@@ -147,7 +138,7 @@ bool RunView::take(std::string_view line) {
 
 void RunView::take_run(const OrderedJson& record) {
   // A restarted chief sends this record again; the run began with the first one.
-  const OrderedJson began = run_.value("began", field(record, "time"));
+  const OrderedJson began = run_.value("began", member_of(record, "time"));
   // A run with a result continues with more steps.
   const std::string state =
       result_.is_null() ? run_.value("state", std::string("training")) : "training";
@@ -169,10 +160,10 @@ void RunView::add(const char* series, const OrderedJson& record, const OrderedJs
     return;
   }
   const std::uint64_t step = whole(record, "step");
-  const auto time = field(record, "time").get<double>();
+  const auto time = member_of(record, "time").get<double>();
   // A late value must be put at its step; the chief's values only append, which is cheaper.
-  field(record, "task").is_string() ? series_[series].put(step, time, value.get<double>())
-                                    : series_[series].add(step, time, value.get<double>());
+  member_of(record, "task").is_string() ? series_[series].put(step, time, value.get<double>())
+                                        : series_[series].add(step, time, value.get<double>());
 }
 
 void RunView::add_numbers(const std::string& prefix, const OrderedJson& record,
@@ -192,21 +183,21 @@ void RunView::add_numbers(const std::string& prefix, const OrderedJson& record,
 
 void RunView::take_step(const OrderedJson& record) {
   for (const char* const name : {"loss", "learning_rate", "images_per_second"}) {
-    add(name, record, field(record, name));
+    add(name, record, member_of(record, name));
   }
-  add_numbers("", record, field(record, "numbers"));
+  add_numbers("", record, member_of(record, "numbers"));
   now_ = record;
   now_.erase("kind");
 }
 
 void RunView::take_evaluation(const OrderedJson& record) {
   for (const char* const set : {"validation", "test"}) {
-    const OrderedJson& found = field(record, set);
+    const OrderedJson& found = member_of(record, set);
     if (found.is_object()) {
       for (const char* const what : {"loss", "accuracy", "absolute_error"}) {
-        add(fmt::format("{}_{}", set, what).c_str(), record, field(found, what));
+        add(fmt::format("{}_{}", set, what).c_str(), record, member_of(found, what));
       }
-      add_numbers(fmt::format("{}_", set), record, field(found, "numbers"));
+      add_numbers(fmt::format("{}_", set), record, member_of(found, "numbers"));
     }
   }
 }
@@ -214,7 +205,7 @@ void RunView::take_evaluation(const OrderedJson& record) {
 void RunView::take_confusion(const OrderedJson& record) {
   const std::uint64_t number = whole(record, "class");
   // Bounded, since a peer chooses the number.
-  if (number >= kMostClasses || !field(record, "counts").is_array()) {
+  if (number >= kMostClasses || !member_of(record, "counts").is_array()) {
     return;
   }
   if (whole(record, "step") != confusion_step_) {
@@ -224,12 +215,12 @@ void RunView::take_confusion(const OrderedJson& record) {
   }
   // Rows that are missing stay null.
   confusion_.resize(std::max<std::size_t>(confusion_.size(), number + 1));
-  confusion_[number] = field(record, "counts");
+  confusion_[number] = member_of(record, "counts");
 }
 
 // Keeps the newest record of the task, from any source.
 void RunView::take_task(const OrderedJson& record) {
-  const std::string name = text(record, "task");
+  const std::string name = member_text(record, "task");
   // A bound on what a peer's records can occupy; known tasks are always updated.
   if (name.empty() || (tasks_.size() >= kMostTasks && !tasks_.contains(name))) {
     return;
@@ -247,7 +238,7 @@ void RunView::take_task(const OrderedJson& record) {
 }
 
 void RunView::take_picture(const OrderedJson& record) {
-  const std::string set = text(record, "set");
+  const std::string set = member_text(record, "set");
   const std::uint64_t index = whole(record, "index");
   // Bounded, since a peer chooses set and index.
   if ((set != "wrong" && set != "filters") || index >= kMostPictures) {
@@ -263,13 +254,13 @@ void RunView::take_picture(const OrderedJson& record) {
 
 OrderedJson RunView::tasks_json() const {
   const std::string slow =
-      critical_path_.is_object() && field(critical_path_, "slowest").is_object()
-          ? text(field(critical_path_, "slowest"), "task")
+      critical_path_.is_object() && member_of(critical_path_, "slowest").is_object()
+          ? member_text(member_of(critical_path_, "slowest"), "task")
           : std::string();
   OrderedJson tasks = OrderedJson::array();
   for (const auto& [name, task] : tasks_) {
     OrderedJson each = task;
-    const OrderedJson& stages = field(task, "stages");
+    const OrderedJson& stages = member_of(task, "stages");
     if (stages.is_object() && stages.contains("wait")) {
       double computes = 0;
       for (const auto& [stage, seconds] : stages.items()) {
@@ -300,7 +291,7 @@ std::string RunView::json() const {
   json["checkpoints"] = checkpoints_;
   json["events"] = events_;
   json["confusion"] = {
-      {"step", confusion_step_}, {"classes", field(run_, "classes")}, {"counts", confusion_}};
+      {"step", confusion_step_}, {"classes", member_of(run_, "classes")}, {"counts", confusion_}};
   json["pictures"] = pictures_;
   json["trace"] = trace_;
   json["result"] = result_;
@@ -315,15 +306,15 @@ const OrderedJson& RunView::task(const std::string& name) const {
 }
 
 std::string RunView::slowest() const {
-  if (!critical_path_.is_object() || !field(critical_path_, "slowest").is_object()) {
+  if (!critical_path_.is_object() || !member_of(critical_path_, "slowest").is_object()) {
     return {};
   }
-  const OrderedJson& slowest = field(critical_path_, "slowest");
-  const OrderedJson& slower = field(slowest, "slower");
-  return fmt::format("{} is {:.0f} % slower{}: {}", text(slowest, "task"),
+  const OrderedJson& slowest = member_of(critical_path_, "slowest");
+  const OrderedJson& slower = member_of(slowest, "slower");
+  return fmt::format("{} is {:.0f} % slower{}: {}", member_text(slowest, "task"),
                      slower.is_number() ? 100 * slower.get<double>() : 0.0,
-                     text(slowest, "than") == "its fastest" ? kThanItsFastest : "",
-                     text(slowest, "stage"));
+                     member_text(slowest, "than") == "its fastest" ? kThanItsFastest : "",
+                     member_text(slowest, "stage"));
 }
 
 }  // namespace disttf::roles

@@ -3,24 +3,16 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "data/json/json_members.h"
 #include "net/wire/text.h"
 #include "run/monitor/core/axis.h"
 
 namespace disttf::roles {
-namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-const OrderedJson kNone;
-
-}  // namespace
-
 const OrderedJson& field_of(const OrderedJson& json, std::string_view name) {
-  if (!json.is_object()) {
-    return kNone;
-  }
-  const auto found = json.find(std::string(name));
-  return found == json.end() ? kNone : *found;
+  return data::member_of(json, name);
 }
 
 std::optional<double> number_of(const OrderedJson& json) {

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <vector>
 
+#include "data/json/json_members.h"
 #include "data/json/json_text.h"
 #include "net/wire/text.h"
 #include "run/outcome.h"
@@ -24,13 +25,10 @@ bool is_of_loopback(const net::Address& address) {
   return address.host == "localhost" || address.host == "::1" || address.host.starts_with("127.");
 }
 
-std::string lock_text(const nlohmann::json& json, const char* key) {
-  return json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : "";
-}
-
 template <typename Number>
 Number lock_number(const nlohmann::json& json, const char* key) {
-  return json.contains(key) && json[key].is_number_integer() ? json[key].get<Number>() : Number{0};
+  const nlohmann::json& member = data::member_of(json, key);
+  return member.is_number_integer() ? member.get<Number>() : Number{0};
 }
 
 // The name of a process comes from a file that any user may have written.
@@ -56,18 +54,18 @@ std::string to_json(const RunLockOwner& owner) {
 std::optional<RunLockOwner> run_lock_owner_from(std::string_view text) {
   constexpr std::size_t kMostDepth = 4;
   const auto json = data::parse_json(text, kMostDepth);
-  if (!json.is_object() || lock_number<int>(json, "disttf_lock") != 1) {
+  if (lock_number<int>(json, "disttf_lock") != 1) {
     return std::nullopt;
   }
-  RunLockOwner owner{.run = lock_text(json, "run"),
-                     .process = lock_text(json, "process"),
-                     .host = lock_text(json, "host"),
-                     .machine = lock_text(json, "machine"),
-                     .directory = lock_text(json, "directory"),
+  RunLockOwner owner{.run = data::member_text(json, "run"),
+                     .process = data::member_text(json, "process"),
+                     .host = data::member_text(json, "host"),
+                     .machine = data::member_text(json, "machine"),
+                     .directory = data::member_text(json, "directory"),
                      .pid = lock_number<std::int64_t>(json, "pid"),
                      .started = lock_number<std::uint64_t>(json, "started"),
                      .renewals = lock_number<std::uint64_t>(json, "renewals"),
-                     .time = lock_text(json, "time")};
+                     .time = data::member_text(json, "time")};
   return owner.process.empty() ? std::nullopt : std::optional(std::move(owner));
 }
 

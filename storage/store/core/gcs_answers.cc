@@ -6,14 +6,15 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "data/json/json_members.h"
 #include "data/json/json_text.h"
 #include "net/wire/base64.h"
 #include "net/wire/text.h"
-#include "storage/store/core/json_members.h"
 
 namespace disttf::roles {
 namespace {
 
+using data::member_text;
 using Json = nlohmann::json;
 
 constexpr std::size_t kMaxGcsDepth = 16;  // an object's access list has four levels
@@ -91,11 +92,11 @@ std::optional<std::uint32_t> crc32c_in(std::string_view checksums) {
 }
 
 std::optional<ObjectInfo> read_gcs_object(std::string_view text) {
-  return object_from(json_answer(text, kMaxGcsDepth));
+  return object_from(data::parse_json(text, kMaxGcsDepth));
 }
 
 std::optional<ListingPage> read_gcs_listing(std::string_view text) {
-  const Json all = json_answer(text, kMaxGcsDepth);
+  const Json all = data::parse_json(text, kMaxGcsDepth);
   if (!all.is_object()) return std::nullopt;
   ListingPage page{.listing = {}, .next = member_text(all, "nextPageToken")};
   // Either list is absent if it is empty.
@@ -119,7 +120,7 @@ std::optional<ListingPage> read_gcs_listing(std::string_view text) {
 }
 
 std::optional<GcsCopy> read_gcs_copy(std::string_view text) {
-  const Json all = json_answer(text, kMaxGcsDepth);
+  const Json all = data::parse_json(text, kMaxGcsDepth);
   if (!all.is_object()) return std::nullopt;
   const auto done = all.find("done");
   if (done == all.end() || !done->is_boolean()) return std::nullopt;
@@ -135,7 +136,7 @@ StoreRefusal gcs_refusal(int status, std::string_view reason, std::string_view b
                          bool is_of_bucket) {
   std::string message;
   std::string why;
-  const Json all = json_answer(body, kMaxGcsDepth);
+  const Json all = data::parse_json(body, kMaxGcsDepth);
   if (all.is_object()) {
     const auto error = all.find("error");
     if (error != all.end() && error->is_object()) {

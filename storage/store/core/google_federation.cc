@@ -4,14 +4,17 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "data/json/json_members.h"
 #include "data/json/json_text.h"
 #include "net/wire/base64.h"
 #include "net/wire/text.h"
-#include "storage/store/core/json_members.h"
 #include "storage/store/core/store_answers.h"
 
 namespace disttf::roles {
 namespace {
+
+using data::member_of;
+using data::member_text;
 
 constexpr std::size_t kMaxFederationDepth = 8;  // the parsed answers have three levels
 // The scope of the token that is exchanged for the account's; Google's own tools use the same.
@@ -64,7 +67,7 @@ bool read_source(const nlohmann::json& source, FederatedIdentity& identity, std:
 }  // namespace
 
 std::optional<FederatedIdentity> federated_identity_from(std::string_view text, std::string& why) {
-  const nlohmann::json all = json_answer(text, kMaxFederationDepth);
+  const nlohmann::json all = data::parse_json(text, kMaxFederationDepth);
   FederatedIdentity identity{
       .audience = member_text(all, "audience"),
       .subject_type = member_text(all, "subject_token_type"),
@@ -95,7 +98,7 @@ std::optional<std::string> subject_token_from(const FederatedIdentity& identity,
   const std::string token =
       identity.field.empty()
           ? std::string(net::trim(text))
-          : member_text(json_answer(text, kMaxFederationDepth), identity.field.c_str());
+          : member_text(data::parse_json(text, kMaxFederationDepth), identity.field.c_str());
   return token.empty() ? std::nullopt : std::optional(token);
 }
 
@@ -134,7 +137,7 @@ std::string impersonation_body(const FederatedIdentity& identity) {
 
 std::optional<GoogleToken> impersonated_token_from(std::string_view text,
                                                    std::chrono::sys_seconds now) {
-  const nlohmann::json all = json_answer(text, kMaxFederationDepth);
+  const nlohmann::json all = data::parse_json(text, kMaxFederationDepth);
   // Under the name in other answers, so that google_token_from() checks it.
   const nlohmann::json named = {{"access_token", member_text(all, "accessToken")}};
   auto token = google_token_from(data::json_text(named), now);

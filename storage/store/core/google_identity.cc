@@ -9,15 +9,16 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "data/json/json_members.h"
 #include "data/json/json_text.h"
 #include "net/wire/base64.h"
 #include "net/wire/text.h"
-#include "storage/store/core/json_members.h"
 #include "storage/store/core/sigv4.h"
 
 namespace disttf::roles {
 namespace {
 
+using data::member_text;
 using Json = nlohmann::json;
 
 constexpr std::size_t kMaxIdentityDepth = 8;  // the parsed answers have one level
@@ -68,7 +69,7 @@ std::optional<std::string> rs256(const std::string& private_key, const std::stri
 }  // namespace
 
 std::optional<GoogleIdentity> google_identity_from(std::string_view text, std::string& why) {
-  const Json all = json_answer(text, kMaxIdentityDepth);
+  const Json all = data::parse_json(text, kMaxIdentityDepth);
   if (!all.is_object()) {
     why = "is not a JSON object";
     return std::nullopt;
@@ -128,7 +129,7 @@ std::optional<std::string> token_request(const GoogleIdentity& identity,
 }
 
 std::optional<GoogleToken> google_token_from(std::string_view text, std::chrono::sys_seconds now) {
-  const Json all = json_answer(text, kMaxIdentityDepth);
+  const Json all = data::parse_json(text, kMaxIdentityDepth);
   GoogleToken token{.text = member_text(all, "access_token")};
   // The token goes into a header unchanged.
   const bool is_one_word =
@@ -144,7 +145,7 @@ std::optional<GoogleToken> google_token_from(std::string_view text, std::chrono:
 }
 
 std::string google_token_error(std::string_view text) {
-  const Json all = json_answer(text, kMaxIdentityDepth);
+  const Json all = data::parse_json(text, kMaxIdentityDepth);
   std::string said = member_text(all, "error");
   if (said.empty() && all.is_object() && all.contains("error")) {  // the form of other Google APIs
     said = member_text(all["error"], "message");

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "data/json/json_members.h"
 #include "data/json/json_text.h"
 #include "net/wire/text.h"
 #include "storage/store/core/xml_elements.h"
@@ -51,11 +52,6 @@ bool passes(int status, std::string_view code) {
   static constexpr std::array<int, 7> kPassing{408, 409, 429, 500, 502, 503, 504};
   return std::ranges::find(kPassing, status) != kPassing.end() || code == "SlowDown" ||
          code == "InternalError" || code == "RequestTimeout";
-}
-
-std::string text_in(const nlohmann::json& json, const char* name) {
-  const auto found = json.find(name);
-  return found == json.end() || !found->is_string() ? "" : found->get<std::string>();
 }
 
 }  // namespace
@@ -118,10 +114,10 @@ std::optional<Credentials> credentials_from_xml(std::string_view xml) {
 std::optional<Credentials> credentials_from_json(std::string_view text) {
   const auto json = data::parse_json(text, kMaxJsonDepth);
   if (!json.is_object()) return std::nullopt;
-  Credentials found{.key_id = text_in(json, "AccessKeyId"),
-                    .secret = text_in(json, "SecretAccessKey"),
-                    .token = text_in(json, "Token"),
-                    .end = time_from_iso(text_in(json, "Expiration"))};
+  Credentials found{.key_id = data::member_text(json, "AccessKeyId"),
+                    .secret = data::member_text(json, "SecretAccessKey"),
+                    .token = data::member_text(json, "Token"),
+                    .end = time_from_iso(data::member_text(json, "Expiration"))};
   if (found.key_id.empty() || found.secret.empty()) return std::nullopt;
   return found;
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "data/json/json_members.h"
 #include "data/json/json_text.h"
 #include "net/wire/base64.h"
 #include "net/wire/text.h"
@@ -13,6 +14,8 @@
 namespace disttf::roles {
 namespace {
 
+using data::member_of;
+using data::member_text;
 using Json = nlohmann::json;
 
 constexpr std::size_t kMaxHdfsDepth = 16;  // the status of an erasure-coded file has five levels
@@ -21,31 +24,19 @@ constexpr std::int64_t kMaxHdfsTimeMs = 253402300799999;  // the end of the year
 
 Json parsed(std::string_view text) { return data::parse_json(text, kMaxHdfsDepth); }
 
-// The member of an object, or nullptr.
-const Json* member(const Json& object, const char* name) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(name);
-  return found == object.end() ? nullptr : &*found;
-}
-
-std::string text_of(const Json& object, const char* name) {
-  const Json* const found = member(object, name);
-  return found != nullptr && found->is_string() ? found->get<std::string>() : "";
-}
-
 std::optional<HdfsStatus> status_from(const Json& object) {
-  const std::string type = text_of(object, "type");
-  const Json* const length = member(object, "length");
-  const Json* const modified = member(object, "modificationTime");
-  if (length == nullptr || !length->is_number_unsigned() || modified == nullptr ||
-      !modified->is_number_unsigned() || (type != "FILE" && type != "DIRECTORY")) {
+  const std::string type = member_text(object, "type");
+  const Json& length = member_of(object, "length");
+  const Json& modified = member_of(object, "modificationTime");
+  if (!length.is_number_unsigned() || !modified.is_number_unsigned() ||
+      (type != "FILE" && type != "DIRECTORY")) {
     return std::nullopt;
   }
-  HdfsStatus status{.name = text_of(object, "pathSuffix"),
+  HdfsStatus status{.name = member_text(object, "pathSuffix"),
                     .is_directory = type == "DIRECTORY",
-                    .size_bytes = length->get<std::uint64_t>()};
+                    .size_bytes = length.get<std::uint64_t>()};
   // A later time would overflow as a time point.
-  const auto time = std::min<std::uint64_t>(modified->get<std::uint64_t>(), kMaxHdfsTimeMs);
+  const auto time = std::min<std::uint64_t>(modified.get<std::uint64_t>(), kMaxHdfsTimeMs);
   status.modified = HdfsTime(std::chrono::milliseconds(static_cast<std::int64_t>(time)));
   // A name from the server must not lead out of the directory.
   const bool is_name =
@@ -145,20 +136,18 @@ class WritableReader {
 
 std::optional<HdfsStatus> read_hdfs_status(std::string_view text) {
   const Json answer = parsed(text);
-  const Json* const status = member(answer, "FileStatus");
-  return status == nullptr ? std::nullopt : status_from(*status);
+  return status_from(member_of(answer, "FileStatus"));
 }
 
 std::optional<std::vector<HdfsStatus>> read_hdfs_listing(std::string_view text) {
   const Json answer = parsed(text);
-  const Json* const all = member(answer, "FileStatuses");
-  const Json* const list = all == nullptr ? nullptr : member(*all, "FileStatus");
-  if (list == nullptr || !list->is_array()) return std::nullopt;
+  const Json& list = member_of(member_of(answer, "FileStatuses"), "FileStatus");
+  if (!list.is_array()) return std::nullopt;
   std::vector<HdfsStatus> found;
-  for (const Json& each : *list) {
+  for (const Json& each : list) {
     auto status = status_from(each);
     // The listing of a file has one entry, without a name.
-    if (!status || (status->name.empty() && list->size() > 1)) return std::nullopt;
+    if (!status || (status->name.empty() && list.size() > 1)) return std::nullopt;
     found.push_back(*std::move(status));
   }
   return found;
@@ -166,9 +155,9 @@ std::optional<std::vector<HdfsStatus>> read_hdfs_listing(std::string_view text) 
 
 StoreRefusal hdfs_refusal(int status, std::string_view reason, std::string_view body) {
   const Json answer = parsed(body);
-  const Json* const remote = member(answer, "RemoteException");
-  const std::string exception = remote == nullptr ? "" : text_of(*remote, "exception");
-  std::string message = remote == nullptr ? "" : text_of(*remote, "message");
+  const Json& remote = member_of(answer, "RemoteException");
+  const std::string exception = member_text(remote, "exception");
+  std::string message = member_text(remote, "message");
   const Meaning meaning = meaning_of_exception(status, exception, message);
   StoreRefusal refusal{.error = meaning.error,
                        .sentence = answered_text(status, reason),
