@@ -3,8 +3,10 @@
 #include <charconv>
 #include <cstdlib>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "data/json/json_text.h"
 #include "net/wire/text.h"
 #include "roles/serve/core/api_error.h"
 
@@ -88,95 +90,38 @@ std::string_view JsonReader::string() {
   return quoted_text(string_);
 }
 
-// Returns a part of the text itself if the string has no escapes; else unescapes into `storage`.
+// Returns a part of the text itself if the string has no escapes; else decodes it into `storage`.
 std::string_view JsonReader::quoted_text(std::string& storage) {
   if (at_ == end_ || *at_ != '"') {
     fail("a string is expected here");
   }
-  ++at_;
-  const char* const first = at_;
+  const char* const first = ++at_;
   bool is_escaped = false;
-  storage.clear();
-  while (at_ != end_ && *at_ != '"') {
+  for (; at_ != end_ && *at_ != '"'; ++at_) {
     // Unsigned: where char is signed, the bytes of UTF-8 sequences are below ' '.
     if (static_cast<unsigned char>(*at_) < ' ') {
       fail("a control character in a string");
     }
-    if (*at_ == '\\') {
-      if (!is_escaped) {
-        // The text before the first escape, which was not copied until now.
-        storage.assign(first, at_);
-        is_escaped = true;
-      }
-      append_escape(storage);
-      continue;
+    // The character behind it is part of the escape, even if it is a quote.
+    if (*at_ == '\\' && end_ - at_ > 1) {
+      is_escaped = true;
+      ++at_;
     }
-    if (is_escaped) {
-      storage += *at_;
-    }
-    ++at_;
   }
   if (at_ == end_) {
     fail("the JSON ends in a string");
   }
   const std::string_view plain(first, static_cast<std::size_t>(at_ - first));
   ++at_;
-  return is_escaped ? std::string_view(storage) : plain;
-}
-
-unsigned JsonReader::hex4() {
-  unsigned value = 0;
-  const char* const last = end_ - at_ < 4 ? at_ : at_ + 4;
-  const auto [stop, error] = std::from_chars(at_, last, value, 16);
-  if (last == at_ || error != std::errc() || stop != last) {
-    fail("\\u must be followed by four hexadecimal digits");
+  if (!is_escaped) {
+    return plain;
   }
-  at_ = last;
-  return value;
-}
-
-void JsonReader::append_escape(std::string& out) {
-  constexpr std::string_view kNames = "\"\\/bfnrt";
-  constexpr std::string_view kMeant = "\"\\/\b\f\n\r\t";
-  ++at_;
-  const char name = at_ == end_ ? '\0' : *at_;
-  if (const std::size_t which = kNames.find(name); which != std::string_view::npos) {
-    out += kMeant[which];
-    ++at_;
-    return;
+  const nlohmann::json value = data::parse_json({plain.data() - 1, plain.size() + 2});
+  if (!value.is_string()) {
+    fail("the string before has an unknown escape sequence, or is not UTF-8");
   }
-  if (name != 'u') {
-    fail("unknown escape sequence");
-  }
-  ++at_;
-  unsigned code = hex4();
-  constexpr unsigned kHigh = 0xD800;
-  constexpr unsigned kLow = 0xDC00;
-  // A high surrogate forms one character with a low one; followed by another escape it becomes
-  // U+FFFD.
-  if (code >= kHigh && code < kLow && end_ - at_ >= 6 && at_[0] == '\\' && at_[1] == 'u') {
-    at_ += 2;
-    const unsigned low = hex4();
-    // UTF-16: each half has 10 bits of the code above 0x10000.
-    code = low >= kLow && low < 0xE000 ? 0x10000 + ((code - kHigh) << 10U) + (low - kLow) : 0xFFFD;
-  }
-  // UTF-8 (RFC 3629): 7, 11, 16 or 21 bits in 1 to 4 bytes.
-  const auto add = [&out](unsigned byte) { out += static_cast<char>(byte); };
-  if (code < 0x80) {
-    add(code);
-  } else if (code < 0x800) {
-    add(0xC0U | (code >> 6U));
-    add(0x80U | (code & 0x3FU));
-  } else if (code < 0x10000) {
-    add(0xE0U | (code >> 12U));
-    add(0x80U | ((code >> 6U) & 0x3FU));
-    add(0x80U | (code & 0x3FU));
-  } else {
-    add(0xF0U | (code >> 18U));
-    add(0x80U | ((code >> 12U) & 0x3FU));
-    add(0x80U | ((code >> 6U) & 0x3FU));
-    add(0x80U | (code & 0x3FU));
-  }
+  storage = value.get<std::string>();
+  return storage;
 }
 
 // A number by JSON's grammar; from_chars() accepts more.

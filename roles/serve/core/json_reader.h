@@ -1,5 +1,9 @@
-// A streaming JSON parser: it builds no tree, and reads a row of 784 numbers in a few microseconds.
-// Depth is bounded, and with it the stack.
+// A streaming JSON parser for requests: it builds no tree, and reads numbers as float32. Depth is
+// bounded, and with it the stack.
+//
+// All other JSON is read by data/json/json_text.h, whose parser takes 47 us for a row of 784
+// pixels, and 38 us as a stream. This one takes 4 us of the 40 us that a request costs. simdjson
+// takes 6 us, but Debian 12 has no archive of it for a static executable.
 //
 // All functions throw BadRequest with a sentence that names the byte. Pure; for one thread.
 #pragma once
@@ -86,8 +90,6 @@ class JsonReader {
   [[nodiscard]] std::string_view number_text();
   [[nodiscard]] float other_number();
   [[nodiscard]] std::string_view quoted_text(std::string& storage);
-  void append_escape(std::string& out);
-  [[nodiscard]] unsigned hex4();
   void word(std::string_view text);
 
   const char* begin_;
