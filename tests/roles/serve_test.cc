@@ -19,7 +19,7 @@
 #include "roles/serve/core/batch_queue.h"
 #include "roles/serve/core/inference_api.h"
 #include "roles/serve/core/json_reader.h"
-#include "roles/serve/core/json_text.h"
+#include "roles/serve/core/json_writer.h"
 #include "roles/serve/core/question_range.h"
 #include "roles/serve/core/rest_api.h"
 

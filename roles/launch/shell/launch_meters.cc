@@ -1,5 +1,8 @@
 #include "roles/launch/shell/launch_meters.h"
 
+#include <nlohmann/json.hpp>
+
+#include "data/json/json_text.h"
 #include "roles/launch/shell/control_verbs.h"
 
 namespace disttf::roles {
@@ -66,15 +69,16 @@ void LaunchMeters::publish_targets(const LocalTasks& tasks) {
   if (address_.target().empty()) {
     return;
   }
-  std::string targets = "\"" + address_.target() + "\"";  // names and numbers: nothing to escape
+  nlohmann::ordered_json group = {{"targets", nlohmann::ordered_json::array({address_.target()})}};
   for (const auto& task : tasks) {
     if (task->metrics_port) {
-      targets += ",\"" + address_.target_at(task->metrics_port->address().port) + "\"";
+      group["targets"].push_back(address_.target_at(task->metrics_port->address().port));
     }
   }
-  const std::string labels =
-      address_.is_https() ? R"(,"labels":{"__scheme__":"https"})" : std::string();
-  address_.set_targets("[{\"targets\":[" + targets + "]" + labels + "}]\n");
+  if (address_.is_https()) {
+    group["labels"] = {{"__scheme__", "https"}};
+  }
+  address_.set_targets(data::json_text(nlohmann::ordered_json::array({group})) + "\n");
 }
 
 }  // namespace disttf::roles

@@ -6,12 +6,14 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
+#include "data/json/json_text.h"
 #include "net/wire/text.h"
 #include "roles/serve/core/api_error.h"
-#include "roles/serve/core/json_text.h"
+#include "roles/serve/core/json_writer.h"
 #include "roles/serve/core/question_range.h"
 
 namespace disttf::roles {
@@ -410,22 +412,28 @@ ApiAnswer infer_answer(const Question& question, const Addressee& asked,
 }
 
 std::string inference_metadata(const Addressee& asked, std::span<const std::uint64_t> versions) {
+  using Json = nlohmann::ordered_json;
   const TrainedModel& model = *asked.model;
   const math::Shape& shape = model.config.model.input;
-  std::string text = R"({"name":)";
-  append_string(text, asked.name);
-  text += R"(,"versions":[)";
+  Json known = Json::array();
   for (const std::uint64_t each : versions) {
-    text += (text.back() == '[' ? "\"" : ",\"") + std::to_string(each) + '"';
+    known.push_back(std::to_string(each));
   }
-  text += R"(],"platform":"disttf","inputs":[{"name":")" + std::string(kInputName) +
-          R"(","datatype":")" + (model.is_of_numbers() ? "FP32" : "UINT8") + R"(","shape":[-1,)";
-  text += model.is_of_numbers() ? std::to_string(shape.size())
-                                : std::to_string(shape.height) + "," + std::to_string(shape.width) +
-                                      "," + std::to_string(shape.channels);
-  return text + R"(]}],"outputs":[{"name":")" + std::string(output_name(model)) +
-         R"(","datatype":"FP32","shape":[-1,)" + std::to_string(model.config.model.classes) +
-         "]}]}\n";
+  const Json rows = model.is_of_numbers()
+                        ? Json::array({-1, shape.size()})
+                        : Json::array({-1, shape.height, shape.width, shape.channels});
+  const Json input = {{"name", kInputName},
+                      {"datatype", model.is_of_numbers() ? "FP32" : "UINT8"},
+                      {"shape", rows}};
+  const Json output = {{"name", output_name(model)},
+                       {"datatype", "FP32"},
+                       {"shape", Json::array({-1, model.config.model.classes})}};
+  const Json metadata = {{"name", asked.name},
+                         {"versions", std::move(known)},
+                         {"platform", "disttf"},
+                         {"inputs", Json::array({input})},
+                         {"outputs", Json::array({output})}};
+  return data::json_text(metadata) + "\n";
 }
 
 }  // namespace disttf::roles

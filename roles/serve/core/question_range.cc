@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "roles/serve/core/json_text.h"
+#include "roles/serve/core/json_writer.h"
 
 namespace disttf::roles {
 

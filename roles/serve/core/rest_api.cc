@@ -1,16 +1,20 @@
 #include "roles/serve/core/rest_api.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
+#include "data/json/json_text.h"
 #include "net/wire/text.h"
 #include "roles/serve/core/api_error.h"
-#include "roles/serve/core/json_text.h"
+#include "roles/serve/core/json_writer.h"
 #include "roles/serve/core/question_range.h"
 
 namespace disttf::roles {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kSignature = "serving_default";
 
@@ -223,13 +227,14 @@ void append_classes(std::string& text, const TrainedModel& model, std::span<cons
   text += ']';
 }
 
-// [-1, 28, 28, 1] in TensorFlow's notation.
-std::string tensor_shape(std::span<const std::size_t> sizes) {
-  std::string text = R"({"dim":[{"size":"-1","name":""})";
+// A tensor of any number of rows of these sizes, in TensorFlow's notation.
+Json tensor_json(std::string_view name, std::span<const std::size_t> sizes) {
+  Json dims = Json::array({{{"size", "-1"}, {"name", ""}}});
   for (const std::size_t size : sizes) {
-    text += R"(,{"size":")" + std::to_string(size) + R"(","name":""})";
+    dims.push_back({{"size", std::to_string(size)}, {"name", ""}});
   }
-  return text + R"(],"unknown_rank":false})";
+  const Json shape = {{"dim", std::move(dims)}, {"unknown_rank", false}};
+  return {{name, {{"dtype", "DT_FLOAT"}, {"tensor_shape", shape}, {"name", name}}}};
 }
 
 }  // namespace
@@ -271,16 +276,15 @@ std::string rest_answer(const Question& question, const TrainedModel& model,
 }
 
 std::string rest_status(std::span<const VersionStatus> versions) {
-  std::string text = R"({"model_version_status":[)";
+  Json list = Json::array();
   for (const VersionStatus& each : versions) {
-    text += text.back() == '[' ? "" : ",";
-    text += R"({"version":")" + std::to_string(each.version) + R"(","state":")" +
-            (each.is_available ? "AVAILABLE" : "END") + R"(","status":{"error_code":")" +
-            (each.is_available ? "OK" : "DATA_LOSS") + R"(","error_message":)";
-    append_string(text, each.sentence);
-    text += "}}";
+    const Json status = {{"error_code", each.is_available ? "OK" : "DATA_LOSS"},
+                         {"error_message", each.sentence}};
+    list.push_back({{"version", std::to_string(each.version)},
+                    {"state", each.is_available ? "AVAILABLE" : "END"},
+                    {"status", status}});
   }
-  return text + "]}\n";
+  return data::json_text(Json{{"model_version_status", std::move(list)}}) + "\n";
 }
 
 std::string rest_metadata(const Addressee& asked) {
@@ -290,17 +294,15 @@ std::string rest_metadata(const Addressee& asked) {
       asked.model->is_of_numbers()
           ? std::vector<std::size_t>{shape.size()}
           : std::vector<std::size_t>{shape.height, shape.width, shape.channels};
-  const auto tensor = [](std::string_view name, std::span<const std::size_t> dims) {
-    return R"({")" + std::string(name) + R"(":{"dtype":"DT_FLOAT","tensor_shape":)" +
-           tensor_shape(dims) + R"(,"name":")" + std::string(name) + R"("}})";
-  };
-  std::string text = R"({"model_spec":{"name":)";
-  append_string(text, asked.name);
-  return text + R"(,"signature_name":"","version":")" + std::to_string(asked.version) +
-         R"("},"metadata":{"signature_def":{"signature_def":{")" + std::string(kSignature) +
-         R"(":{"inputs":)" + tensor(kInputName, sizes) + R"(,"outputs":)" +
-         tensor(output_name(*asked.model), std::span(&classes, 1)) +
-         R"(,"method_name":"tensorflow/serving/predict"}}}}})" + "\n";
+  const Json signature = {
+      {"inputs", tensor_json(kInputName, sizes)},
+      {"outputs", tensor_json(output_name(*asked.model), std::span(&classes, 1))},
+      {"method_name", "tensorflow/serving/predict"}};
+  const Json metadata = {
+      {"model_spec",
+       {{"name", asked.name}, {"signature_name", ""}, {"version", std::to_string(asked.version)}}},
+      {"metadata", {{"signature_def", {{"signature_def", {{kSignature, signature}}}}}}}};
+  return data::json_text(metadata) + "\n";
 }
 
 }  // namespace disttf::roles

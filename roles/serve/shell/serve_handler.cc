@@ -4,12 +4,14 @@
 #include <charconv>
 #include <exception>
 #include <new>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "data/error.h"
 #include "data/gzip.h"
+#include "data/json/json_text.h"
 #include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/serve/core/api_error.h"
@@ -22,6 +24,8 @@
 
 namespace disttf::roles {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kOctets = "application/octet-stream";
 // Smaller answers, such as those about one row, are not worth compressing.
@@ -152,17 +156,17 @@ std::shared_ptr<const LoadedModel> ServeHandler::model_for(const ApiRoute& route
 
 net::HttpReply ServeHandler::server_facts(ApiCall call) const {
   if (call == ApiCall::kServer) {
-    return {.body = R"({"name":"disttf","version":")" + parts_.version +
-                    R"(","extensions":["binary_tensor_data","classification"]})" + "\n"};
+    const Json facts = {{"name", "disttf"},
+                        {"version", parts_.version},
+                        {"extensions", {"binary_tensor_data", "classification"}}};
+    return {.body = data::json_text(facts) + "\n"};
   }
   // Not ready while draining, so that load balancers stop sending requests before the port closes.
   const bool is_ready = !parts_.is_draining && !served_->models.empty();
   const bool is_good = call == ApiCall::kLive || is_ready;
-  net::HttpReply reply{
-      .status = is_good ? net::http_status::kOk : net::http_status::kUnavailable,
-      .body = std::string(call == ApiCall::kLive ? R"({"live":)" : R"({"ready":)") +
-              (is_good ? "true}\n" : "false}\n")};
-  return reply;
+  const Json answer = {{call == ApiCall::kLive ? "live" : "ready", is_good}};
+  return {.status = is_good ? net::http_status::kOk : net::http_status::kUnavailable,
+          .body = data::json_text(answer) + "\n"};
 }
 
 net::HttpReply ServeHandler::tell(const ApiRoute& route) const {
@@ -192,10 +196,9 @@ net::HttpReply ServeHandler::tell(const ApiRoute& route) const {
     return {.body = rest_metadata(asked)};
   }
   if (route.call == ApiCall::kModelReady) {
-    const int status = parts_.is_draining ? net::http_status::kUnavailable : net::http_status::kOk;
-    return {.status = status,
-            .body = R"({"name":")" + parts_.name + R"(","ready":)" +
-                    (status == net::http_status::kOk ? "true}\n" : "false}\n")};
+    const Json answer = {{"name", parts_.name}, {"ready", !parts_.is_draining}};
+    return {.status = parts_.is_draining ? net::http_status::kUnavailable : net::http_status::kOk,
+            .body = data::json_text(answer) + "\n"};
   }
   std::vector<std::uint64_t> versions;
   for (const auto& each : served_->models) {

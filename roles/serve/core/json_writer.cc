@@ -1,4 +1,4 @@
-#include "roles/serve/core/json_text.h"
+#include "roles/serve/core/json_writer.h"
 
 #include <algorithm>
 #include <cmath>

