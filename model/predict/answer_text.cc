@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -13,19 +12,16 @@
 #include "data/json/json_text.h"
 #include "math/evaluation.h"
 #include "net/wire/text.h"
+#include "run/json_values.h"
 
 namespace disttf::roles {
 namespace {
 
 using nlohmann::ordered_json;
 
-// The shortest decimal that reads back as the same float; null for a non-finite one.
+// null for a non-finite number.
 ordered_json number_json(float value) {
-  if (!std::isfinite(value)) {
-    return nullptr;
-  }
-  // The float widened directly would print digits that it does not have: 0.1 as 0.10000000149.
-  return std::stod(fmt::format("{}", value));
+  return std::isfinite(value) ? ordered_json(short_number(value)) : ordered_json();
 }
 
 // Indices of the most probable classes, in descending order. Empty if an output is not a number.
