@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "net/waiting/last_error.h"
-#include "net/wire/codec.h"
 #include "net/wire/frame.h"
 
 namespace disttf::net {
@@ -52,31 +51,6 @@ bool seal(int fd) {
 
 bool lies_in(std::span<const std::byte> part, std::span<const std::byte> whole) noexcept {
   return part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size();
-}
-
-std::vector<std::byte> encode(const SharedOffer& offer) {
-  ByteWriter body(kSharedOfferBytes);
-  body.put(offer.listener_name);
-  body.put(offer.token);
-  body.put(offer.size);
-  body.put(offer.slot);
-  body.put(offer.parked_flag);
-  return std::move(body).take();
-}
-
-std::error_code decode(std::span<const std::byte> body, SharedOffer& out) {
-  ByteReader reader(body);
-  SharedOffer offer;
-  offer.listener_name = reader.get<std::uint64_t>();
-  offer.token = reader.get<std::uint64_t>();
-  offer.size = reader.get<std::uint64_t>();
-  offer.slot = reader.get<std::uint64_t>();
-  offer.parked_flag = reader.get<std::uint64_t>();
-  if (!reader.complete()) {
-    return WireError::kBadBody;
-  }
-  out = offer;
-  return {};
 }
 
 SharedMemory::SharedMemory(Descriptor descriptor, std::span<std::byte> bytes) noexcept

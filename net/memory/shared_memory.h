@@ -23,9 +23,11 @@
 
 #include "net/memory/body_location.h"
 #include "net/waiting/descriptor.h"
+#include "net/wire/body_fields.h"
 
 namespace disttf::net {
 
+// The body of SHARE and SHARED. encode() and decode(): net/wire/body_fields.h.
 struct SharedOffer {
   // In a trainer's offer that asks for a handover: PeerListener::name(). 0, together with the ps's
   // token: the memory has been handed over.
@@ -38,19 +40,22 @@ struct SharedOffer {
   std::uint64_t slot = 0;
   // Offset of the parked flag of the task that offers. 0: none, so the task is sent frames.
   std::uint64_t parked_flag = 0;
+
+  // SharedView checks the values.
+  template <typename Fields, typename Self>
+  static constexpr void fields_of_body(Fields& fields, Self& self) {
+    fields.u64("listener name", self.listener_name);
+    fields.u64("token", self.token);
+    fields.u64("bytes shared", self.size);
+    fields.u64("slot", self.slot);
+    fields.u64("parked flag", self.parked_flag);
+  }
   friend bool operator==(const SharedOffer&, const SharedOffer&) = default;
 };
 
 // Whether `part` lies in `whole`, which is not empty.
 [[nodiscard]] bool lies_in(std::span<const std::byte> part,
                            std::span<const std::byte> whole) noexcept;
-
-// The body of SHARE and SHARED: the five fields in order, little-endian. The decoder takes
-// untrusted bytes. Another length is WireError::kBadBody and leaves `out` untouched. SharedView
-// checks the values.
-inline constexpr std::size_t kSharedOfferBytes = 40;
-[[nodiscard]] std::vector<std::byte> encode(const SharedOffer& offer);
-[[nodiscard]] std::error_code decode(std::span<const std::byte> body, SharedOffer& out);
 
 // The owner's side. Zeroed; begins on a page boundary.
 class SharedMemory {

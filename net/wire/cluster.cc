@@ -287,4 +287,10 @@ void open_to(Cluster& cluster, std::size_t max_workers) {
   cluster.open = true;
 }
 
+Cluster driven(const Cluster& servers) {
+  Cluster cluster = servers;
+  cluster.chief = {{.host = "driver", .port = 1}};
+  return cluster;
+}
+
 }  // namespace disttf::net

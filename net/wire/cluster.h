@@ -119,4 +119,9 @@ void validate(const Cluster& cluster, const TaskId& task, const ClusterFields& f
 // has more.
 void open_to(Cluster& cluster, std::size_t max_workers);
 
+// The cluster of a run that a driver leads: the servers' lists, with the driver as the chief under
+// a name that is never resolved. It is the same for every driver, so a server knows the run's tasks
+// before it is asked to run one.
+[[nodiscard]] Cluster driven(const Cluster& servers);
+
 }  // namespace disttf::net

@@ -1,16 +1,6 @@
 // The bodies of COMPUTE and RESULT: an expression for a server to compute, and its result.
-//
-//   COMPUTE: 1 to 64 nodes of 16 bytes        RESULT: 8 bytes and more
-//    0  1  operation                         0  8  value, two's complement
-//    1  1  job    of the task that does it   8  n  text, UTF-8, n <= 4096
-//    2  2  reserved, 0
-//    4  4  index
-//    8  8  value  of NUMBER, two's complement; of others 0
-//
-// An order is an expression in prefix order: a node, then its operands. Integers are little-endian.
-// The decoders take untrusted bytes: another length, operation or job, or a wrong number of
-// operands, is WireError::kBadBody, and `out` is then untouched. Pure functions; callable from any
-// thread.
+// An order is an expression in prefix order: a node, then its operands; a wrong number of operands
+// is WireError::kBadBody. encode() and decode() of a result: net/wire/body_fields.h.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +10,11 @@
 #include <system_error>
 #include <vector>
 
+#include "net/wire/body_fields.h"
 #include "net/wire/cluster.h"
 
 namespace disttf::net {
 
-inline constexpr std::size_t kComputeNodeBytes = 16;
 inline constexpr std::size_t kMaxComputeNodes = 64;
 inline constexpr std::size_t kMaxResultTextBytes = 4096;
 
@@ -38,14 +28,30 @@ enum class Operation : std::uint8_t {
 struct ComputeNode {
   Operation operation = Operation::kNumber;
   TaskId task;
-  std::int64_t value = 0;
+  std::int64_t value = 0;  // of others than kNumber 0
+
+  template <typename Fields, typename Self>
+  static constexpr void fields_of_body(Fields& fields, Self& self) {
+    fields.u8("operation", self.operation, Operation::kNumber, Operation::kDescribe);
+    fields.u8("job", self.task.job, Job::kPs, Job::kEvaluator);
+    fields.reserved(2);
+    fields.u32("index", self.task.index);
+    fields.u64("value", self.value);
+    fields.require(self.operation == Operation::kNumber || self.value == 0);
+  }
   friend bool operator==(const ComputeNode&, const ComputeNode&) = default;
 };
 using ComputeRequest = std::vector<ComputeNode>;
 
 struct ComputeResult {
   std::int64_t value = 0;
-  std::string text = {};  // encoding truncates it, decoding makes it safe to log
+  std::string text = {};
+
+  template <typename Fields, typename Self>
+  static constexpr void fields_of_body(Fields& fields, Self& self) {
+    fields.u64("value", self.value);
+    fields.text("text", self.text, kMaxResultTextBytes);
+  }
   friend bool operator==(const ComputeResult&, const ComputeResult&) = default;
 };
 
@@ -54,8 +60,6 @@ struct ComputeResult {
 [[nodiscard]] std::size_t expression_size(std::span<const ComputeNode> nodes) noexcept;
 
 [[nodiscard]] std::vector<std::byte> encode(std::span<const ComputeNode> request);
-[[nodiscard]] std::vector<std::byte> encode(const ComputeResult& result);
 [[nodiscard]] std::error_code decode(std::span<const std::byte> body, ComputeRequest& out);
-[[nodiscard]] std::error_code decode(std::span<const std::byte> body, ComputeResult& out);
 
 }  // namespace disttf::net

@@ -1,36 +1,16 @@
-// The bodies of HELLO, WELCOME and REFUSED.
-//
-//   HELLO, 76 bytes                    WELCOME, 32 bytes              REFUSED, 12 bytes and more
-//    0  32  cluster hash                0  8  incarnation              0  1  exit code
-//   32   8  incarnation                 8  8  step                     1  3  reserved, 0
-//   40  24  last answer: generation,   16  8  generation               4  8  replaced_by
-//           step, push                 24  4  heartbeat_ms            12  n  sentence, UTF-8,
-//   64   4  from: index                28  1  state                          n <= 4096
-//   68   4  to: index                  29  1  replica role
-//   72   1  from: job                  30  2  reserved, 0
-//   73   1  to: job
-//   74   1  purpose
-//   75   1  replica
-//
-// Integers are little-endian; docs/wire_format.md has an example. Decoders take untrusted bytes:
-// any other length, job, purpose, replica, state, replica role or reserved byte is
-// WireError::kBadBody, and `out` is then untouched. Pure functions; callable from any thread.
+// The bodies of HELLO, WELCOME and REFUSED; docs/wire_format.md has an example. encode() and
+// decode(): net/wire/body_fields.h.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <system_error>
-#include <vector>
 
+#include "net/wire/body_fields.h"
 #include "net/wire/cluster.h"
 #include "net/wire/frame.h"
 
 namespace disttf::net {
-
-inline constexpr std::size_t kHelloBytes = 76;
-inline constexpr std::size_t kWelcomeBytes = 32;
 
 // The purpose of a connection. The step channel belongs to the computing thread and may be idle for
 // minutes. The control channel carries heartbeats, so a timeout on it means that the peer is lost.
@@ -70,6 +50,21 @@ struct Hello {
   // processes of one trainer is the newer one: the higher. See run/incarnation.h.
   std::uint64_t incarnation = 0;
   LastAnswer last = {};  // on a step channel
+
+  template <typename Fields, typename Self>
+  static constexpr void fields_of_body(Fields& fields, Self& self) {
+    fields.array("cluster hash", self.cluster);
+    fields.u64("incarnation", self.incarnation);
+    fields.u64("last answer: generation", self.last.generation);
+    fields.u64("last answer: step", self.last.step);
+    fields.u64("last answer: newest push", self.last.push);
+    fields.u32("from: index", self.from.index);
+    fields.u32("to: index", self.to.index);
+    fields.u8("from: job", self.from.job, Job::kPs, Job::kEvaluator);
+    fields.u8("to: job", self.to.job, Job::kPs, Job::kEvaluator);
+    fields.u8("purpose", self.purpose, ChannelPurpose::kStep, ChannelPurpose::kRequest);
+    fields.u8("replica", self.replica, 0, 1);
+  }
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
@@ -93,6 +88,17 @@ struct Welcome {
   Generation generation = 0;
   std::uint64_t step = 0;
   std::uint32_t heartbeat_ms = 0;  // interval of the listener's heartbeats while a request waits
+
+  template <typename Fields, typename Self>
+  static constexpr void fields_of_body(Fields& fields, Self& self) {
+    fields.u64("incarnation", self.incarnation);
+    fields.u64("step", self.step);
+    fields.u64("generation", self.generation);
+    fields.u32("heartbeat_ms", self.heartbeat_ms);
+    fields.u8("state", self.state, ShardState::kEmpty, ShardState::kFinished);
+    fields.u8("replica role", self.replica_role, ReplicaRole::kOnly, ReplicaRole::kBackup);
+    fields.reserved(2);
+  }
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
@@ -101,22 +107,23 @@ inline constexpr std::uint8_t kExitError = 1;
 inline constexpr std::uint8_t kExitMisconfigured = 2;
 inline constexpr std::uint8_t kExitRestartMe = 138;
 
+inline constexpr std::size_t kMaxSentenceBytes = 4096;
+
 struct Refusal {
   std::uint8_t exit_code = 1;  // what the refused task should exit with
-  std::string sentence;        // UTF-8; encoding truncates it to kMaxSentenceBytes, decoding makes
-                               // it safe to log (one_line() in net/wire/text.h)
+  std::string sentence;        // UTF-8, at most kMaxSentenceBytes
   // Not 0: a trainer was refused because another process is that trainer; this is the highest
   // incarnation that the listener has recorded.
   std::uint64_t replaced_by = 0;
+
+  template <typename Fields, typename Self>
+  static constexpr void fields_of_body(Fields& fields, Self& self) {
+    fields.u8("exit code", self.exit_code);
+    fields.reserved(3);
+    fields.u64("replaced by", self.replaced_by);
+    fields.text("sentence", self.sentence, kMaxSentenceBytes);
+  }
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };
-inline constexpr std::size_t kMaxSentenceBytes = 4096;
-
-[[nodiscard]] std::vector<std::byte> encode(const Hello& hello);
-[[nodiscard]] std::vector<std::byte> encode(const Welcome& welcome);
-[[nodiscard]] std::vector<std::byte> encode(const Refusal& refusal);
-[[nodiscard]] std::error_code decode(std::span<const std::byte> body, Hello& out);
-[[nodiscard]] std::error_code decode(std::span<const std::byte> body, Welcome& out);
-[[nodiscard]] std::error_code decode(std::span<const std::byte> body, Refusal& out);
 
 }  // namespace disttf::net

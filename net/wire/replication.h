@@ -1,28 +1,13 @@
 // The bodies of VIEW and REPORT, and the heads of the bodies of UPDATE and FILL: messages between
-// the chief and the two hosts of a range with --ps_replicas 2.
-//
-//   VIEW, 16 bytes       REPORT, 24 bytes      UPDATE, 16 and more     FILL, 72 and more
-//    0 12  number         0 12  view            0  8  incarnation       0  8  lineage
-//   12  1  primary       12  1  replica role    8 8w  trainers          8  48  six counters
-//   13  1  paired        13  1  bits               n  gradient         56  4  trainers
-//   14  2  reserved, 0   14  2  reserved, 0                            60  4  tensors
-//                        16  8  trainers                               64  8  reserved, 0
-//                                                                      72 32t of each trainer:
-//                                                                             incarnation,
-//                                                                             sequence, clock, used
-//                                                                          n  tensors
-//
-// A view's number is the incarnation of the chief that made it, 8 bytes, then a count, 4 bytes.
-// Integers are little-endian. Decoders take untrusted bytes: another length, or an undefined value,
-// is WireError::kBadBody, and `out` is then untouched. Pure functions; callable from any thread.
+// the chief and the two hosts of a range with --ps_replicas 2. encode() and decode():
+// net/wire/body_fields.h.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <system_error>
 #include <vector>
 
 #include "net/wire/handshake.h"
@@ -35,6 +20,12 @@ namespace disttf::net {
 struct ViewNumber {
   std::uint64_t chief = 0;  // incarnation of the process that made it
   std::uint32_t count = 0;
+
+  template <typename Fields, typename Self>
+  static constexpr void fields_of_body(Fields& fields, Self& self) {
+    fields.u64("number: chief", self.chief);
+    fields.u32("number: count", self.count);
+  }
   friend auto operator<=>(const ViewNumber&, const ViewNumber&) = default;
 };
 
@@ -45,25 +36,41 @@ struct View {
   std::uint8_t primary = 0;  // 0: the range's own ps, 1: the ps after it
   // The primary acknowledges nothing that the backup does not have; the backup may replace it.
   bool paired = false;
+
+  template <typename Fields, typename Self>
+  static constexpr void fields_of_body(Fields& fields, Self& self) {
+    ViewNumber::fields_of_body(fields, self.number);
+    fields.u8("primary", self.primary, 0, 1);
+    fields.u8("paired", self.paired, 0, 1);
+    fields.reserved(2);
+  }
   friend bool operator==(const View&, const View&) = default;
 };
-inline constexpr std::size_t kViewBytes = 16;
 
 // A host's status: sent on request, on each change, and every second.
 struct Report {
   ViewNumber view = {};  // the newest that it has received
   ReplicaRole replica_role = ReplicaRole::kOnly;
-  bool holds = false;        // bit 0: it has the whole state with all that was acknowledged
-  bool wants_alone = false;  // bit 1: a primary that has lost its backup and waits
-  bool wants_pair = false;   // bit 2: a primary whose backup has become complete
-  bool finished = false;     // bit 3: the run is over here
-  bool paired = false;       // bit 4: whether that view is paired
+  bool holds = false;        // it has the whole state with all that was acknowledged
+  bool wants_alone = false;  // a primary that has lost its backup and waits
+  bool wants_pair = false;   // a primary whose backup has become complete
+  bool finished = false;     // the run is over here
+  bool paired = false;       // whether that view is paired
   // From a primary: the unreachable trainers. From a backup: the trainers that have asked it for
   // the range. in_set() of each.
   std::uint64_t trainers = 0;
+
+  // A new bit is a new wire version, because decode() refuses unknown ones.
+  template <typename Fields, typename Self>
+  static constexpr void fields_of_body(Fields& fields, Self& self) {
+    ViewNumber::fields_of_body(fields, self.view);
+    fields.u8("replica role", self.replica_role, ReplicaRole::kOnly, ReplicaRole::kBackup);
+    fields.bits("bits", self.holds, self.wants_alone, self.wants_pair, self.finished, self.paired);
+    fields.reserved(2);
+    fields.u64("trainers", self.trainers);
+  }
   friend bool operator==(const Report&, const Report&) = default;
 };
-inline constexpr std::size_t kReportBytes = 24;
 
 // A bit for a rank; trainers 64 ranks apart share one.
 [[nodiscard]] constexpr std::uint64_t in_set(std::size_t rank) noexcept {
@@ -80,6 +87,15 @@ using RankSet = std::vector<std::uint64_t>;
 struct UpdateHead {
   std::uint64_t incarnation = 0;  // async: of the trainer's process
   RankSet trainers;               // the tensor is the sum of their gradients; not empty
+
+  template <typename Fields, typename Self>
+  static constexpr void fields_of_body(Fields& fields, Self& self) {
+    fields.u64("incarnation", self.incarnation);
+    fields.words("trainers", self.trainers);
+    // An update without any trainer would be a step that no gradient caused.
+    fields.require(
+        std::ranges::any_of(self.trainers, [](std::uint64_t word) { return word != 0; }));
+  }
   friend bool operator==(const UpdateHead&, const UpdateHead&) = default;
 };
 // Size of the head in a run with `trainers` trainers; and the same padded with zeros, so that what
@@ -96,9 +112,17 @@ struct FillHead {
   std::array<std::uint64_t, 6> counters{};
   std::uint32_t trainers = 0;
   std::uint32_t tensors = 0;
+
+  template <typename Fields, typename Self>
+  static constexpr void fields_of_body(Fields& fields, Self& self) {
+    fields.u64("lineage", self.lineage);
+    fields.array("counters", self.counters);
+    fields.u32("trainers", self.trainers);
+    fields.u32("tensors", self.tensors);
+    fields.reserved(8);
+  }
   friend bool operator==(const FillHead&, const FillHead&) = default;
 };
-inline constexpr std::size_t kFillHeadBytes = 72;
 
 // What a host needs to recognise a trainer's repeated pushes.
 struct FillTrainer {
@@ -106,19 +130,15 @@ struct FillTrainer {
   std::uint64_t last_sequence = 0;  // async
   std::uint64_t clock = 0;          // async
   std::uint64_t used = 0;           // sync: the newest step whose gradient was used, plus 1
+
+  template <typename Fields, typename Self>
+  static constexpr void fields_of_body(Fields& fields, Self& self) {
+    fields.u64("incarnation", self.incarnation);
+    fields.u64("sequence", self.last_sequence);
+    fields.u64("clock", self.clock);
+    fields.u64("used", self.used);
+  }
   friend bool operator==(const FillTrainer&, const FillTrainer&) = default;
 };
-inline constexpr std::size_t kFillTrainerBytes = 32;
-
-[[nodiscard]] std::vector<std::byte> encode(const View& view);
-[[nodiscard]] std::vector<std::byte> encode(const Report& report);
-[[nodiscard]] std::vector<std::byte> encode(const UpdateHead& head);
-[[nodiscard]] std::vector<std::byte> encode(const FillHead& head);
-[[nodiscard]] std::vector<std::byte> encode(const FillTrainer& trainer);
-[[nodiscard]] std::error_code decode(std::span<const std::byte> body, View& out);
-[[nodiscard]] std::error_code decode(std::span<const std::byte> body, Report& out);
-[[nodiscard]] std::error_code decode(std::span<const std::byte> body, UpdateHead& out);
-[[nodiscard]] std::error_code decode(std::span<const std::byte> body, FillHead& out);
-[[nodiscard]] std::error_code decode(std::span<const std::byte> body, FillTrainer& out);
 
 }  // namespace disttf::net

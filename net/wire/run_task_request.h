@@ -1,28 +1,16 @@
 // The bodies of RUN_TASK and TASK_ENDED: how a driver process makes servers train.
 //
-//   RUN_TASK, 20 bytes                      TASK_ENDED: 8 bytes and more
-//    0  4  start timeout, s                  0  4  exit code, 0 to 255
-//    4  4  peer timeout, s                   4  4  signal that ended it, 0 to 64; 0: none
-//    8  4  worker timeout, s                 8  n  last line of its log, UTF-8, n <= 4096
-//   12  4  heartbeat timeout, s
-//   16  1  data set: 1 the server's own choice, 2 mnist, 3 digits, others of later versions
-//   17  3  reserved, 0
-//
 // The server's own lists and driven() define the run's cluster. A worker receives from ps 0 what is
 // trained, and how. Nothing here names a program, a command-line argument, a host or a file.
-//
-// Integers are little-endian. The decoders take untrusted bytes: anything else is
-// WireError::kBadBody, and `out` is then untouched. Pure functions; callable from any thread.
+// encode() and decode(): net/wire/body_fields.h.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <system_error>
-#include <vector>
 
+#include "net/wire/body_fields.h"
 #include "net/wire/cluster.h"
 
 namespace disttf::net {
@@ -40,24 +28,31 @@ struct RunTaskRequest {
   std::chrono::seconds worker{1};
   std::chrono::seconds heartbeat_timeout{1};
   std::uint8_t data = kAnyData;  // never 0; storage/download/datasets.h has the numbers
+
+  template <typename Fields, typename Self>
+  static constexpr void fields_of_body(Fields& fields, Self& self) {
+    fields.u32("start timeout", self.start, 1, kLongestRequestedTimeout);
+    fields.u32("peer timeout", self.peer, 1, kLongestRequestedTimeout);
+    fields.u32("worker timeout", self.worker, 1, kLongestRequestedTimeout);
+    fields.u32("heartbeat timeout", self.heartbeat_timeout, 1, kLongestRequestedTimeout);
+    fields.u8("data set", self.data, 1, 255);
+    fields.reserved(3);
+  }
   friend bool operator==(const RunTaskRequest&, const RunTaskRequest&) = default;
 };
 
 struct TaskEnd {
   std::uint8_t exit_code = 0;
   std::uint8_t signal = 0;
-  std::string last_line = {};  // encoding truncates it, decoding makes it safe to log
+  std::string last_line = {};  // of its log
+
+  template <typename Fields, typename Self>
+  static constexpr void fields_of_body(Fields& fields, Self& self) {
+    fields.u32("exit code", self.exit_code, 0, 255);
+    fields.u32("signal", self.signal, 0, 64);
+    fields.text("last line", self.last_line, kMaxLastLineBytes);
+  }
   friend bool operator==(const TaskEnd&, const TaskEnd&) = default;
 };
-
-// The cluster of a run that a driver leads: the servers' lists, with the driver as the chief under
-// a name that is never resolved. It is the same for every driver, so a server knows the run's tasks
-// before it is asked to run one.
-[[nodiscard]] Cluster driven(const Cluster& servers);
-
-[[nodiscard]] std::vector<std::byte> encode(const RunTaskRequest& request);
-[[nodiscard]] std::vector<std::byte> encode(const TaskEnd& end);
-[[nodiscard]] std::error_code decode(std::span<const std::byte> body, RunTaskRequest& out);
-[[nodiscard]] std::error_code decode(std::span<const std::byte> body, TaskEnd& out);
 
 }  // namespace disttf::net

@@ -129,7 +129,8 @@ TEST_F(BackupReceiverTest, TheParametersOfTheStepBeforeComeAlong) {
 }
 
 TEST_F(BackupReceiverTest, RefusesAStateThatIsNotOfTheRange) {
-  EXPECT_EQ(refusal(fill_header(), Bytes(net::kFillHeadBytes - 1)), "not the state of a range");
+  EXPECT_EQ(refusal(fill_header(), Bytes(net::body_bytes<net::FillHead> - 1)),
+            "not the state of a range");
   FrameHeader elsewhere = fill_header();
   elsewhere.range_begin = 0;
   for (const auto& [header, body] :
