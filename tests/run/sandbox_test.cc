@@ -44,10 +44,10 @@ int within(const SandboxPolicy& policy, const std::function<int()>& act) {
 }
 
 // Returns 0 if the call has succeeded.
-int error_of(long result) { return result < 0 ? errno : 0; }
+int errno_of(long result) { return result < 0 ? errno : 0; }
 
 int error_of_opening(const fs::path& path, int flags = O_RDONLY) {
-  return error_of(open(path.c_str(), flags | O_CLOEXEC, 0600));
+  return errno_of(open(path.c_str(), flags | O_CLOEXEC, 0600));
 }
 
 // A listening socket on 127.0.0.1.
@@ -81,13 +81,13 @@ class Listening {
 
 int error_of_connecting(std::uint16_t port) {
   const sockaddr_in address = Listening::at(port);
-  return error_of(connect(socket(AF_INET, SOCK_STREAM, 0),
+  return errno_of(connect(socket(AF_INET, SOCK_STREAM, 0),
                           reinterpret_cast<const sockaddr*>(&address), sizeof(address)));
 }
 
 int error_of_binding(std::uint16_t port) {
   const sockaddr_in address = Listening::at(port);
-  return error_of(bind(socket(AF_INET, SOCK_STREAM, 0), reinterpret_cast<const sockaddr*>(&address),
+  return errno_of(bind(socket(AF_INET, SOCK_STREAM, 0), reinterpret_cast<const sockaddr*>(&address),
                        sizeof(address)));
 }
 
@@ -139,8 +139,8 @@ TEST_F(SandboxTest, WritesNothingWhereItOnlyReads) {
   EXPECT_EQ(in_named([&] { return error_of_opening(at("named/file"), O_WRONLY); }), EACCES);
   EXPECT_EQ(in_named([&] { return error_of_opening(at("named/new"), O_WRONLY | O_CREAT); }),
             EACCES);
-  EXPECT_EQ(in_named([&] { return error_of(mkdir(at("named/new").c_str(), 0700)); }), EACCES);
-  EXPECT_EQ(in_named([&] { return error_of(unlink(at("named/file").c_str())); }), EACCES);
+  EXPECT_EQ(in_named([&] { return errno_of(mkdir(at("named/new").c_str(), 0700)); }), EACCES);
+  EXPECT_EQ(in_named([&] { return errno_of(unlink(at("named/file").c_str())); }), EACCES);
 }
 
 TEST_F(SandboxTest, ChangesWhatItMayChangeAndNothingBeside) {
@@ -153,16 +153,16 @@ TEST_F(SandboxTest, ChangesWhatItMayChangeAndNothingBeside) {
     } catch (const std::system_error& error) {
       return error.code().value();
     }
-    if (const int error = error_of(mkdir((in / "new").c_str(), 0700))) return error;
-    const int error = error_of(rename((in / "whole").c_str(), (in / "new/whole").c_str()));
-    return error != 0 ? error : error_of(unlink((in / "new/whole").c_str()));
+    if (const int error = errno_of(mkdir((in / "new").c_str(), 0700))) return error;
+    const int error = errno_of(rename((in / "whole").c_str(), (in / "new/whole").c_str()));
+    return error != 0 ? error : errno_of(unlink((in / "new/whole").c_str()));
   };
   const SandboxPolicy policy{.read = {"/proc"}, .changed = {at("named")}};
   EXPECT_EQ(within(policy, [&] { return change("named"); }), 0);
   EXPECT_EQ(within(policy, [&] { return change("other"); }), EACCES);
   EXPECT_EQ(within(policy,
                    [&] {
-                     return error_of(rename(at("named/file").c_str(), at("other/stolen").c_str()));
+                     return errno_of(rename(at("named/file").c_str(), at("other/stolen").c_str()));
                    }),
             EACCES);
 }
@@ -201,8 +201,8 @@ TEST_F(SandboxTest, ListensOnNoPortThatIsNotNamed) {
 
 TEST_F(SandboxTest, SignalsNoOtherProcess) {
   if (!has_signals_) GTEST_SKIP() << "this kernel's Landlock knows no signals";
-  EXPECT_EQ(within({}, [] { return error_of(kill(getppid(), 0)); }), EPERM);
-  EXPECT_EQ(within({}, [] { return error_of(kill(getpid(), 0)); }), 0);
+  EXPECT_EQ(within({}, [] { return errno_of(kill(getppid(), 0)); }), EPERM);
+  EXPECT_EQ(within({}, [] { return errno_of(kill(getpid(), 0)); }), 0);
 }
 
 // A child tries to read from this process, which belongs to an ordinary user: root may read
@@ -252,7 +252,7 @@ TEST_F(SandboxTest, WhatIsOpenStaysSo) {
   const auto use = [&file] {
     char letter = 'x';
     if (write(file.number(), &letter, 1) != 1) return errno;
-    return error_of(ftruncate(file.number(), 0));
+    return errno_of(ftruncate(file.number(), 0));
   };
   EXPECT_EQ(within({}, use), 0);
 }
