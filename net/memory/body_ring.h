@@ -85,10 +85,6 @@ class BodyRing final : public MailboxEnd {
   [[nodiscard]] bool may_have_mailbox() const noexcept override { return true; }
   [[nodiscard]] bool has_header() const noexcept override { return peer_.has_new(); }
   [[nodiscard]] std::error_code take_header(FrameHeader& header) noexcept override;
-  [[nodiscard]] bool has_bodies() const noexcept override { return false; }
-  [[nodiscard]] std::optional<BodyInPlace> find(const FrameHeader& /*header*/) const override {
-    return std::nullopt;
-  }
   // No header goes through the mailbox until the other end has acknowledged this frame if it is an
   // UPDATE, or else a later UPDATE.
   void sends(const FrameHeader& header) noexcept override;

@@ -168,10 +168,12 @@ class MailboxEnd {
   // As PeerMailbox::take(), and WireError::kUnexpected for a kind of frame that may not be there.
   // REQUIRES: has_header().
   [[nodiscard]] virtual std::error_code take_header(FrameHeader& header) noexcept = 0;
-  // Returns the other end's body for a header with kFlagInPlace; nullopt if the header's offset and
-  // size exceed the memory. REQUIRES: has_bodies().
-  [[nodiscard]] virtual bool has_bodies() const noexcept = 0;
-  [[nodiscard]] virtual std::optional<BodyInPlace> find(const FrameHeader& header) const = 0;
+  // Whether bodies may lie in the other end's memory. The body of a header with kFlagInPlace;
+  // nullopt if the header's offset and size exceed the memory. REQUIRES: has_bodies().
+  [[nodiscard]] virtual bool has_bodies() const noexcept { return false; }
+  [[nodiscard]] virtual std::optional<BodyInPlace> find(const FrameHeader& /*header*/) const {
+    return std::nullopt;
+  }
   // A frame goes, or has come, over the connection; or a header through the mailbox.
   virtual void sends(const FrameHeader& /*header*/) noexcept {}
   virtual void received(const FrameHeader& /*header*/) noexcept {}

@@ -150,7 +150,7 @@ std::error_code TcpChannel::send(FrameHeader header, std::span<const std::byte> 
   // Bytes that send_ahead() has sent already are skipped.
   while (sent < head.size() + body.size()) {
     std::error_code error;
-    sent += stream_->write_now(head, body, sent, error);
+    sent += stream_->write_now({head, body, sent}, error);
     if (error == asio::error::would_block) error = wait(POLLOUT, deadline);
     if (error) return fail(error);
   }
@@ -168,7 +168,7 @@ std::error_code TcpChannel::send_ahead(const FrameHeader& header, std::span<cons
   encode_header(whole, head);
   while (ahead_ < head.size() + ready) {
     std::error_code error;
-    ahead_ += stream_->write_now(head, body.first(ready), ahead_, error);
+    ahead_ += stream_->write_now({head, body.first(ready), ahead_}, error);
     // send() sends the rest later.
     if (error == asio::error::would_block) return {};
     if (error) return fail(error);

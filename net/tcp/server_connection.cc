@@ -192,7 +192,7 @@ void ServerConnection::enqueue(FrameHeader header, Queued frame) {
 std::error_code ServerConnection::write_now(Queued& frame) {
   while (!frame.complete()) {
     std::error_code error;
-    frame.sent += reader_.stream().write_now(frame.header, frame.body(), frame.sent, error);
+    frame.sent += reader_.stream().write_now(frame.unsent(), error);
     if (error == asio::error::would_block) return {};
     if (error) return error;
   }
@@ -215,8 +215,7 @@ asio::awaitable<void> ServerConnection::write_queue() {
     // large frame on a slow link is not an error.
     write_deadline_ = std::chrono::steady_clock::now() + limits_.write_timeout;
     watch(write_deadline_);
-    const auto [error, count] =
-        co_await reader_.stream().write_some(frame.header, frame.body(), frame.sent);
+    const auto [error, count] = co_await reader_.stream().write_some(frame.unsent());
     if (state_ == State::kClosed) break;
     if (error == asio::error::would_block) continue;
     if (error) {

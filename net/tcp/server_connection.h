@@ -181,6 +181,7 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
     [[nodiscard]] std::span<const std::byte> body() const noexcept {
       return owned.empty() ? borrowed : std::span<const std::byte>(owned);
     }
+    [[nodiscard]] UnsentFrame unsent() const noexcept { return {header, body(), sent}; }
     [[nodiscard]] bool complete() const noexcept { return sent == header.size() + body().size(); }
     [[nodiscard]] std::size_t cost() const noexcept { return header.size() + owned.size(); }
   };

@@ -12,9 +12,7 @@ namespace disttf::net {
 
 using asio::ip::tcp;
 
-std::array<asio::const_buffer, 2> unsent(std::span<const std::byte> header,
-                                         std::span<const std::byte> body,
-                                         std::size_t sent) noexcept {
+std::array<asio::const_buffer, 2> UnsentFrame::buffers() const noexcept {
   const auto header_left = header.subspan(std::min(sent, header.size()));
   const auto body_left = body.subspan(sent - std::min(sent, header.size()));
   return {asio::buffer(header_left.data(), header_left.size()),
@@ -25,19 +23,16 @@ std::size_t PlainStream::read_now(std::span<std::byte> into, std::error_code& er
   return socket().read_some(asio::buffer(into.data(), into.size()), error);
 }
 
-std::size_t PlainStream::write_now(std::span<const std::byte> header,
-                                   std::span<const std::byte> body, std::size_t sent,
-                                   std::error_code& error) {
-  return socket().write_some(unsent(header, body, sent), error);
+std::size_t PlainStream::write_now(const UnsentFrame& frame, std::error_code& error) {
+  return socket().write_some(frame.buffers(), error);
 }
 
 ByteStream::Transfer PlainStream::read_some(std::span<std::byte> into) {
   return socket().async_read_some(asio::buffer(into.data(), into.size()), kAsTuple);
 }
 
-ByteStream::Transfer PlainStream::write_some(std::span<const std::byte> header,
-                                             std::span<const std::byte> body, std::size_t sent) {
-  return socket().async_write_some(unsent(header, body, sent), kAsTuple);
+ByteStream::Transfer PlainStream::write_some(UnsentFrame frame) {
+  return socket().async_write_some(frame.buffers(), kAsTuple);
 }
 
 // -------------------------------------------------------------------------------- through TLS
@@ -83,11 +78,10 @@ ByteStream::Transfer TlsStream::read_some(std::span<std::byte> into) {
   co_return std::tuple(error, received);
 }
 
-ByteStream::Transfer TlsStream::write_some(std::span<const std::byte> header,
-                                           std::span<const std::byte> body, std::size_t sent) {
+ByteStream::Transfer TlsStream::write_some(UnsentFrame frame) {
   auto [error] = co_await socket().async_wait(tcp::socket::wait_write, kAsTuple);
   if (!error && !socket().is_open()) error = asio::error::operation_aborted;
-  const std::size_t count = error ? 0 : write_now(header, body, sent, error);
+  const std::size_t count = error ? 0 : write_now(frame, error);
   co_return std::tuple(error, count);
 }
 

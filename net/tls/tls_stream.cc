@@ -108,21 +108,18 @@ std::size_t TlsStream::read_now(std::span<std::byte> into, std::error_code& erro
   return taken;
 }
 
-// Puts the header and the beginning of the body into one record.
-std::size_t TlsStream::write_record(std::span<const std::byte> header,
-                                    // A separate record for the header would cost another 22 bytes
-                                    // and another encryption.
-                                    std::span<const std::byte> body, std::size_t sent,
-                                    std::error_code& error) {
+// Puts the header and the beginning of the body into one record: a separate record for the header
+// would cost another 22 bytes and another encryption.
+std::size_t TlsStream::write_record(const UnsentFrame& frame, std::error_code& error) {
   std::array<std::byte, kRecordBytes> first;
   std::span<const std::byte> next;
-  if (sent < header.size()) {
-    const auto head = header.subspan(sent);
-    const auto start = body.first(std::min(body.size(), first.size() - head.size()));
+  if (frame.sent < frame.header.size()) {
+    const auto head = frame.header.subspan(frame.sent);
+    const auto start = frame.body.first(std::min(frame.body.size(), first.size() - head.size()));
     std::copy(start.begin(), start.end(), std::copy(head.begin(), head.end(), first.begin()));
     next = std::span(first).first(head.size() + start.size());
   } else {
-    next = body.subspan(sent - header.size());
+    next = frame.body.subspan(frame.sent - frame.header.size());
   }
   std::size_t written = 0;
   ERR_clear_error();
@@ -131,15 +128,14 @@ std::size_t TlsStream::write_record(std::span<const std::byte> header,
   return written;
 }
 
-std::size_t TlsStream::write_now(std::span<const std::byte> header, std::span<const std::byte> body,
-                                 std::size_t sent, std::error_code& error) {
+std::size_t TlsStream::write_now(const UnsentFrame& frame, std::error_code& error) {
   error = {};
-  const std::size_t whole = header.size() + body.size();
+  const std::size_t whole = frame.header.size() + frame.body.size();
   // What the socket had no room for goes first, and alone.
   const bool is_again = gathered_ != 0;
   // Gathers several records before it writes, so that a large frame needs fewer system calls.
-  while (!is_again && sent + gathered_ < whole && tls_socket_.has_room()) {
-    gathered_ += write_record(header, body, sent + gathered_, error);
+  while (!is_again && frame.sent + gathered_ < whole && tls_socket_.has_room()) {
+    gathered_ += write_record({frame.header, frame.body, frame.sent + gathered_}, error);
     if (error) return 0;
   }
   error = flushed({});

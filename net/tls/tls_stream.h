@@ -50,15 +50,12 @@ class TlsStream final : public ByteStream {
   // REQUIRES: `into` is at most the rest of the frame.
   [[nodiscard]] std::size_t read_now(std::span<std::byte> into, std::error_code& error) override;
   // Writes several records at once.
-  [[nodiscard]] std::size_t write_now(std::span<const std::byte> header,
-                                      std::span<const std::byte> body, std::size_t sent,
-                                      std::error_code& error) override;
+  [[nodiscard]] std::size_t write_now(const UnsentFrame& frame, std::error_code& error) override;
   [[nodiscard]] short waits_for(short /*event*/) const noexcept override { return waits_for_; }
   [[nodiscard]] bool has_bytes() const noexcept override;
   void finish() noexcept override;  // sends close_notify
   [[nodiscard]] Transfer read_some(std::span<std::byte> into) override;
-  [[nodiscard]] Transfer write_some(std::span<const std::byte> header,
-                                    std::span<const std::byte> body, std::size_t sent) override;
+  [[nodiscard]] Transfer write_some(UnsentFrame frame) override;
 
   // After the handshake, for the accepting end: why a HELLO from this peer is wrong, as the rest of
   // a sentence about this task; nullopt: it is not.
@@ -80,9 +77,7 @@ class TlsStream final : public ByteStream {
   [[nodiscard]] bool make(bool accepts);
   // Waits until TLS can continue. Bytes that were waited for are in its inbox then.
   [[nodiscard]] asio::awaitable<std::error_code> wait();
-  [[nodiscard]] std::size_t write_record(std::span<const std::byte> header,
-                                         std::span<const std::byte> body, std::size_t sent,
-                                         std::error_code& error);
+  [[nodiscard]] std::size_t write_record(const UnsentFrame& frame, std::error_code& error);
   // Returns `error` once the kernel has what OpenSSL has written.
   [[nodiscard]] std::error_code flushed(std::error_code error) noexcept;
   [[nodiscard]] std::error_code failure(int result);
