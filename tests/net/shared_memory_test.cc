@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "net/memory/mailbox_memory.h"
 #include "net/wire/frame.h"
 
 namespace disttf::net {
@@ -249,6 +250,29 @@ TEST(SharedOfferTest, HasTheBytesOfTheDocument) {
   EXPECT_EQ(read, offer);
   EXPECT_EQ(decode(std::span(bytes).first(bytes.size() - 1), read), WireError::kBadBody);
   EXPECT_EQ(read, offer) << "a rejected body changed the output";
+}
+
+// The other end finds in the offer what this end writes.
+TEST(MailboxMemory, IsReadByAnOffer) {
+  const auto memory = MailboxMemory::create({.arena = 100, .mailboxes = 2});
+  ASSERT_NE(memory, nullptr);
+  EXPECT_EQ(memory->arena().size(), 100U);
+  const SharedOffer offer = memory->shape().offer(1);
+  std::error_code error;
+  const auto view = SharedView::map(copy_of(memory->descriptor()), offer, kMost, error);
+  ASSERT_NE(view, nullptr) << error.message();
+  PeerMailbox peer(view->bytes(), offer);
+  leave_header(memory->mailbox(0), {.request_id = 4});
+  EXPECT_FALSE(peer.has_new()) << "another mailbox";
+  leave_header(memory->mailbox(1), {.request_id = 5});
+  FrameHeader header;
+  ASSERT_TRUE(peer.has_new());
+  ASSERT_FALSE(peer.take(header));
+  EXPECT_EQ(header.request_id, 5U);
+  EXPECT_FALSE(peer.is_parked());
+  memory->set_parked(true);
+  EXPECT_TRUE(peer.is_parked());
+  EXPECT_FALSE(PeerMailbox(view->bytes(), memory->shape().offer(std::nullopt)).has_mailbox());
 }
 
 }  // namespace
