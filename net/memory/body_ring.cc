@@ -227,7 +227,7 @@ bool BodyRing::may_leave_header() const noexcept {
 
 bool BodyRing::is_malformed(const FrameHeader& header) const noexcept {
   return SharedFrame{}.from_header(header) ||
-         (header.bytes_behind() != 0 && header.bytes_behind() != body_bytes<SharedOffer>);
+         (header.bytes_behind() != 0 && header.bytes_behind() != kBodyBytes<SharedOffer>);
 }
 
 // The memory was handed over before the second SHARE is sent, so the other end finds it there.

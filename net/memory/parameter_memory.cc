@@ -54,7 +54,7 @@ bool ParameterMemory::poll() noexcept {
 // --------------------------------------------------------------------------------- a connection's
 
 bool InPlaceBodies::is_malformed(const FrameHeader& header) const noexcept {
-  return ShareFrame{}.from_header(header) || header.bytes_behind() != body_bytes<SharedOffer>;
+  return ShareFrame{}.from_header(header) || header.bytes_behind() != kBodyBytes<SharedOffer>;
 }
 
 std::error_code InPlaceBodies::negotiate(const FrameHeader& header, std::span<const std::byte> body,

@@ -81,7 +81,7 @@ class InPlaceChannel final : public Channel {
   // Receives the answer to a question, and skips what a late ps sends unasked.
   [[nodiscard]] std::error_code receive_answer(FrameHeader& header, Deadline deadline);
   // Offers memory. On return the first `size` bytes of `body`, which has room for
-  // body_bytes<SharedOffer>, are the ps's offer. `size` is 0 if the ps declines, or has answered
+  // kBodyBytes<SharedOffer>, are the ps's offer. `size` is 0 if the ps declines, or has answered
   // something else, which is kept for receive_header().
   std::error_code exchange(const SharedOffer& own, std::span<std::byte> body, std::size_t& size,
                            Deadline deadline);
@@ -221,7 +221,7 @@ std::error_code InPlaceChannel::agree(std::size_t most, Deadline deadline) {
     own.listener_name = peer_listener->name();
     own.token = *token;
   }
-  std::array<std::byte, body_bytes<SharedOffer>> body{};
+  std::array<std::byte, kBodyBytes<SharedOffer>> body{};
   std::size_t size = 0;
   if (const auto error = exchange(own, body, size, deadline)) {
     return error;

@@ -375,7 +375,7 @@ asio::awaitable<void> Listener::Impl::handshake(ConnectionPtr connection, Id id)
   }
   // The exact size is required before the body is read, so an unauthenticated peer cannot make this
   // task allocate or wait for more.
-  std::array<std::byte, body_bytes<Hello>> body{};
+  std::array<std::byte, kBodyBytes<Hello>> body{};
   const bool is_hello = !HelloFrame{}.from_header(header) && header.body_size == body.size();
   if (!error && is_hello) error = co_await connection->read_body(body, {});
   if (error) {

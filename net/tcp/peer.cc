@@ -13,8 +13,8 @@ namespace {
 
 [[nodiscard]] std::error_code receive_welcome(Channel& channel, const FrameHeader& header,
                                               Welcome& welcome, Deadline deadline) {
-  if (header.body_size != body_bytes<Welcome>) return WireError::kBadBody;
-  std::vector<std::byte> body(body_bytes<Welcome>);
+  if (header.body_size != kBodyBytes<Welcome>) return WireError::kBadBody;
+  std::vector<std::byte> body(kBodyBytes<Welcome>);
   if (const std::error_code error = channel.receive_body(body, deadline)) return error;
   return decode(body, welcome);
 }

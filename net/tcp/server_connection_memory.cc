@@ -38,7 +38,7 @@ asio::awaitable<std::error_code> ServerConnection::negotiate(FrameHeader header,
     co_return refuse_read(header, header.kind == FrameKind::kShare ? "malformed SHARE frame"
                                                                    : "malformed SHARED frame");
   }
-  std::array<std::byte, body_bytes<SharedOffer>> bytes{};
+  std::array<std::byte, kBodyBytes<SharedOffer>> bytes{};
   const auto body = std::span(bytes).first(header.bytes_behind());
   if (const auto error = co_await reader_.read_body(body, timeout)) co_return error;
   std::optional<MailboxEnd::Reply> reply;

@@ -1,5 +1,5 @@
 // How the body of a message lies. A message describes this once, in fields_of_body(), in the order
-// of the bytes; from that follow its encode() and decode(), its size (body_bytes), and what
+// of the bytes; from that follow its encode() and decode(), its size (kBodyBytes), and what
 // docs/wire_format.md is compared with (tests/net/body_tables_test.cc).
 //
 //   struct View {
@@ -235,7 +235,7 @@ template <HasBodyFields Message>
 
 // The size of every body of the message.
 template <HasBodyFields Message>
-inline constexpr std::size_t body_bytes = measure(Message{});
+inline constexpr std::size_t kBodyBytes = measure(Message{});
 
 template <HasBodyFields Message>
 [[nodiscard]] std::vector<std::byte> encode(const Message& message) {

@@ -29,7 +29,7 @@ std::size_t expression_size(std::span<const ComputeNode> nodes) noexcept {
 }
 
 std::vector<std::byte> encode(std::span<const ComputeNode> request) {
-  BodyWriter fields(request.size() * body_bytes<ComputeNode>);
+  BodyWriter fields(request.size() * kBodyBytes<ComputeNode>);
   for (const ComputeNode& node : request) ComputeNode::fields_of_body(fields, node);
   return std::move(fields).take();
 }
@@ -37,7 +37,7 @@ std::vector<std::byte> encode(std::span<const ComputeNode> request) {
 std::error_code decode(std::span<const std::byte> body, ComputeRequest& out) {
   // The size bounds the loop below: a truncated body makes the reader fail, and longer ones end
   // here.
-  if (body.size() > kMaxComputeNodes * body_bytes<ComputeNode>) return WireError::kBadBody;
+  if (body.size() > kMaxComputeNodes * kBodyBytes<ComputeNode>) return WireError::kBadBody;
   BodyReader fields(body);
   ComputeRequest request;
   // Each node fills one open place and opens as many as it has operands.

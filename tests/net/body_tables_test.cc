@@ -137,7 +137,7 @@ TEST(BodyTables, AreWhatTheMessagesAre) {
   expect_table<View>("VIEW");
   expect_table<Report>("REPORT");
   expect_table<FillHead>("FILL");
-  expect_table<FillTrainer>("FILL", body_bytes<FillHead>);
+  expect_table<FillTrainer>("FILL", kBodyBytes<FillHead>);
   expect_table<UpdateHead>("UPDATE");
   expect_table<ComputeNode>("COMPUTE");
   expect_table<ComputeResult>("RESULT");

@@ -252,7 +252,7 @@ TEST(OpenChannel, RejectsAWelcomeOfTheWrongSize) {
   });
   auto peer = acceptor.accept();
   asio::write(peer, asio::buffer(frame_bytes({.kind = FrameKind::kWelcome},
-                                             std::vector<std::byte>(body_bytes<Welcome> + 1))));
+                                             std::vector<std::byte>(kBodyBytes<Welcome> + 1))));
   EXPECT_EQ(opened.get().error, WireError::kBadBody);
 }
 

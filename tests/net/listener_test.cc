@@ -168,7 +168,7 @@ TEST_F(ListenerTest, RefusesAHelloWhoseBodyDoesNotDecode) {
   TestServer server(answer_every_header);
   server.start();
   RawClient client(server.address());
-  client.write(frame_bytes({}, std::vector<std::byte>(body_bytes<Hello>)));
+  client.write(frame_bytes({}, std::vector<std::byte>(kBodyBytes<Hello>)));
   EXPECT_TRUE(refusal_in(client.read_to_end()));
 }
 

@@ -112,8 +112,8 @@ TEST_F(Impostor, OffersTheMemoryThatTheModelNeeds) {
   const auto memory = net::SharedMemory::create(offered(), error);
   ASSERT_TRUE(memory) << error.message();
   const RawPeer peer = connect();
-  EXPECT_EQ(share(peer, memory->descriptor()).size(), net::body_bytes<net::SharedOffer>);
-  EXPECT_EQ(share(peer, memory->descriptor()).size(), net::body_bytes<net::SharedOffer>)
+  EXPECT_EQ(share(peer, memory->descriptor()).size(), net::kBodyBytes<net::SharedOffer>);
+  EXPECT_EQ(share(peer, memory->descriptor()).size(), net::kBodyBytes<net::SharedOffer>)
       << "a second offer must be accepted";
 }
 

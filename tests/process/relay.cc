@@ -146,7 +146,7 @@ void Relay::serve(int task) {
 }
 
 bool Relay::pass_hello(int task, int ps, net::Hello& hello) const {
-  std::array<std::byte, net::kHeaderBytes + net::body_bytes<net::Hello>> bytes{};
+  std::array<std::byte, net::kHeaderBytes + net::kBodyBytes<net::Hello>> bytes{};
   return read_all(task, bytes) &&
          !net::decode(std::span(bytes).subspan(net::kHeaderBytes), hello) && write_all(ps, bytes);
 }

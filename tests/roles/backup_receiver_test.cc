@@ -129,7 +129,7 @@ TEST_F(BackupReceiverTest, TheParametersOfTheStepBeforeComeAlong) {
 }
 
 TEST_F(BackupReceiverTest, RefusesAStateThatIsNotOfTheRange) {
-  EXPECT_EQ(refusal(fill_header(), Bytes(net::body_bytes<net::FillHead> - 1)),
+  EXPECT_EQ(refusal(fill_header(), Bytes(net::kBodyBytes<net::FillHead> - 1)),
             "not the state of a range");
   FrameHeader elsewhere = fill_header();
   elsewhere.range_begin = 0;

@@ -167,7 +167,7 @@ class FailoverThread::Impl {
   asio::awaitable<void> listen(HostNumber host, std::shared_ptr<net::ServerConnection> connection) {
     while (connection->is_open()) {
       net::FrameHeader header;
-      std::array<std::byte, net::body_bytes<net::Report>> body{};
+      std::array<std::byte, net::kBodyBytes<net::Report>> body{};
       net::Report report;
       // A host that sends no report within the timeout counts as lost.
       if (co_await connection->read_header(header, task_.timeouts.heartbeat_timeout)) {

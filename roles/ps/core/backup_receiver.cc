@@ -83,10 +83,10 @@ BackupReceiver::Outcome BackupReceiver::fill(const net::FrameHeader& header,
   header_ = header;
   // The size is compared with the run's once the head has been read.
   net::Fill fill;
-  if (fill.from_header(header) || header.body_size < net::body_bytes<net::FillHead>) {
+  if (fill.from_header(header) || header.body_size < net::kBodyBytes<net::FillHead>) {
     return refused("not the state of a range");
   }
-  return into_bytes(Part::kFillHead, net::body_bytes<net::FillHead>);
+  return into_bytes(Part::kFillHead, net::kBodyBytes<net::FillHead>);
 }
 
 BackupReceiver::Outcome BackupReceiver::fill_head() {
@@ -101,12 +101,12 @@ BackupReceiver::Outcome BackupReceiver::fill_head() {
   with_previous_ = fill_.tensors == plain + 1 && shard_->config().every_gradient_counts();
   if (fill_.trainers != shard_->config().trainers || (fill_.tensors != plain && !with_previous_) ||
       header_.range_begin != range.begin ||
-      header_.body_size != net::body_bytes<net::FillHead> +
-                               fill_.trainers * net::body_bytes<net::FillTrainer> +
+      header_.body_size != net::kBodyBytes<net::FillHead> +
+                               fill_.trainers * net::kBodyBytes<net::FillTrainer> +
                                fill_.tensors * tensor_bytes) {
     return refused("the state of another range");
   }
-  return into_bytes(Part::kFillTrainers, fill_.trainers * net::body_bytes<net::FillTrainer>);
+  return into_bytes(Part::kFillTrainers, fill_.trainers * net::kBodyBytes<net::FillTrainer>);
 }
 
 BackupReceiver::Outcome BackupReceiver::fill_trainers() {
@@ -123,8 +123,8 @@ BackupReceiver::Outcome BackupReceiver::fill_trainers() {
   const std::span<const std::byte> bytes = bytes_;
   for (std::size_t rank = 0; rank < fill_.trainers; ++rank) {
     net::FillTrainer trainer;
-    if (net::decode(bytes.subspan(rank * net::body_bytes<net::FillTrainer>,
-                                  net::body_bytes<net::FillTrainer>),
+    if (net::decode(bytes.subspan(rank * net::kBodyBytes<net::FillTrainer>,
+                                  net::kBodyBytes<net::FillTrainer>),
                     trainer)) {
       return refused("not the state of a range");
     }

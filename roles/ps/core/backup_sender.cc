@@ -42,8 +42,8 @@ void BackupSender::send_state() {
   const std::vector<std::span<const float>> tensors = shard.tensors();
   // The state is copied: steps go on while this body waits in the queue of a slow backup.
   std::vector<std::byte> body;
-  body.reserve(net::body_bytes<net::FillHead> +
-               identity.trainers.size() * net::body_bytes<net::FillTrainer> +
+  body.reserve(net::kBodyBytes<net::FillHead> +
+               identity.trainers.size() * net::kBodyBytes<net::FillTrainer> +
                tensors.size() * shard.range().size() * sizeof(float));
   append_bytes(
       body, net::encode(net::FillHead{

@@ -21,10 +21,10 @@ BodyPlan ReplicaRoles::view_header(PeerConnection& from) {
     host_.finish(from.id);
     return {};
   }
-  if (net::ViewFrame{}.from_header(header) || header.body_size != net::body_bytes<net::View>) {
+  if (net::ViewFrame{}.from_header(header) || header.body_size != net::kBodyBytes<net::View>) {
     return from.refuse(host_.out, kError, "a view channel carries views only");
   }
-  return from.into_bytes(PeerConnection::Part::kView, net::body_bytes<net::View>);
+  return from.into_bytes(PeerConnection::Part::kView, net::kBodyBytes<net::View>);
 }
 
 BodyPlan ReplicaRoles::view_came(PeerConnection& from) {

@@ -173,7 +173,7 @@ asio::awaitable<bool> RangeServer::writer_is_free(const ConnectionPtr& connectio
 
 asio::awaitable<bool> RangeServer::write_snapshot_shard(const ConnectionPtr& connection,
                                                         const FrameHeader& header) {
-  std::array<std::byte, net::body_bytes<net::WriteSnapshotShard>> body{};
+  std::array<std::byte, net::kBodyBytes<net::WriteSnapshotShard>> body{};
   net::WriteSnapshotShard shard_file;
   net::WriteSnapshotShardRequest request;
   if (const auto error = request.from_header(header)) {
