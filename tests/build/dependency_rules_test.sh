@@ -66,8 +66,8 @@ allowed() {
 # A path is a value, and data/file_system.h an interface.)
 readonly acts='#[[:space:]]*include[[:space:]]*<(asio|thread|mutex|shared_mutex|condition_variable|future|atomic|fstream|iostream|sys/(mman|socket|stat|poll|epoll|uio|signalfd|timerfd|resource|file|ioctl)|unistd|fcntl|poll|spdlog)|random_device|_clock::now\(|Clock::now\(|filesystem::(exists|is_|remove|rename|create_|copy|resize|file_size|last_write_time\(|directory_it|recursive_)|"data/(file|posix_file_system|file_set|mnist)\.h"'
 
-# Only net/ may handle shared memory; it hands out bodies and takes them back. (Comments may name it.) One file in run/process/ distinguishes the transports, and the task selects the one that
-# --transport requests.
+# Only net/ may handle shared memory; it hands out bodies and takes them back. (Comments may name it.) One file in
+# run/process/ distinguishes the transports, and the task selects the one that --transport requests.
 readonly ways='SharedMemory|SharedView|SharedOffer|JoinedView|HeaderMailbox|kShared?[^A-Za-z]|kFlagInPlace|net/memory/(shared_memory|header_mailbox)'
 readonly knows_ways='^run/(process/tensor_memory\.(h|cc)|task\.h)$'
 
