@@ -39,7 +39,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -145,22 +144,22 @@ class BodyReader {
     while (bytes_.ok() && !bytes_.rest().empty()) member.push_back(bytes_.get<std::uint64_t>());
   }
   void text(std::string_view /*name*/, std::string& member, std::size_t most) {
-    const std::span<const std::byte> rest =
-        std::exchange(rest_was_read_, true) ? std::span<const std::byte>{} : bytes_.rest();
+    const std::span<const std::byte> rest = bytes_.rest();
     require(rest.size() <= most);
-    member =
-        are_values_
-            ? one_line(std::string_view(reinterpret_cast<const char*>(rest.data()), rest.size()))
-            : std::string();
+    if (!are_values_) return;
+    member = one_line({reinterpret_cast<const char*>(rest.data()), rest.size()});
+    ends_with_text_ = true;
   }
   void reserved(std::size_t count) noexcept {
     for (; count > 0; --count) require(bytes_.get<std::uint8_t>() == 0);
   }
   void require(bool condition) noexcept { are_values_ = are_values_ && condition; }
 
+  // Whether nothing was missing, and every value was one of its field.
   [[nodiscard]] bool ok() const noexcept { return bytes_.ok() && are_values_; }
+  // The same, and no byte is left.
   [[nodiscard]] bool complete() const noexcept {
-    return ok() && (rest_was_read_ || bytes_.complete());
+    return ok() && (ends_with_text_ || bytes_.complete());
   }
 
  private:
@@ -177,7 +176,7 @@ class BodyReader {
 
   ByteReader bytes_;
   bool are_values_ = true;
-  bool rest_was_read_ = false;
+  bool ends_with_text_ = false;
 };
 
 // Counts the bytes, or a few more where a text is cut.

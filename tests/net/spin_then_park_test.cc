@@ -178,7 +178,7 @@ TEST(SpinThenPark, LeavesNoProcessorUnlessItMay) {
   EXPECT_EQ(*times, 0U);
 }
 
-class SpinBudget : public testing::Test {
+class SpinThenParkSpins : public testing::Test {
  protected:
   // Looks for the whole time without finding anything.
   void look_in_vain() {
@@ -197,7 +197,7 @@ class SpinBudget : public testing::Test {
   Deadline now_ = Deadline() + 1h;
 };
 
-TEST_F(SpinBudget, BacksOffExponentiallyAfterFruitlessSpins) {
+TEST_F(SpinThenParkSpins, BacksOffExponentiallyAfterFruitlessSpins) {
   for (const int times : {0, 1, 3, 7, 15, 31, 63, 63}) {
     EXPECT_EQ(sleeps(), times);
     while (spin_.goes_on(now_ += 100us)) {
@@ -205,7 +205,7 @@ TEST_F(SpinBudget, BacksOffExponentiallyAfterFruitlessSpins) {
   }
 }
 
-TEST_F(SpinBudget, ALookThatHelpedForgivesTheOthers) {
+TEST_F(SpinThenParkSpins, ALookThatHelpedForgivesTheOthers) {
   look_in_vain();
   EXPECT_EQ(sleeps(), 1);
   ASSERT_TRUE(spin_.goes_on(now_ += 100us));
@@ -215,7 +215,7 @@ TEST_F(SpinBudget, ALookThatHelpedForgivesTheOthers) {
 
 // A long turn counts as a fruitless spin however soon something arrives: if other threads keep the
 // processor for so long, a sleeping thread gets it sooner.
-TEST_F(SpinBudget, ALongTurnOfOthersIsALookInVain) {
+TEST_F(SpinThenParkSpins, ALongTurnOfOthersIsALookInVain) {
   ASSERT_TRUE(spin_.begin(Deadline::max(), now_));
   ASSERT_TRUE(spin_.goes_on(now_ += 900us));
   EXPECT_FALSE(spin_.goes_on(now_ += 1000us));
@@ -225,7 +225,7 @@ TEST_F(SpinBudget, ALongTurnOfOthersIsALookInVain) {
   EXPECT_EQ(sleeps(), 3);
 }
 
-TEST_F(SpinBudget, LooksNoLongerThanUntilTheDeadline) {
+TEST_F(SpinThenParkSpins, LooksNoLongerThanUntilTheDeadline) {
   ASSERT_TRUE(spin_.begin(now_ + 200us, now_));
   EXPECT_TRUE(spin_.goes_on(now_ + 100us));
   EXPECT_FALSE(spin_.goes_on(now_ + 200us));
@@ -283,9 +283,9 @@ TEST(YieldOnce, PollsAfterTheYieldAlone) {
 }
 
 // A trainer that works for 400 us between two waits of 50 us.
-class SharedProcessor : public testing::Test {
+class SpinThenParkLeaves : public testing::Test {
  protected:
-  SharedProcessor() {
+  SpinThenParkLeaves() {
     spin_.may_leave_processor(true);
     wait();
   }
@@ -337,16 +337,16 @@ class SharedProcessor : public testing::Test {
   Deadline now_{1h};
 };
 
-TEST_F(SharedProcessor, IsLeftToOneThatComputesAsLong) { EXPECT_TRUE(leaves_after(380us)); }
+TEST_F(SpinThenParkLeaves, IsLeftToOneThatComputesAsLong) { EXPECT_TRUE(leaves_after(380us)); }
 
 // For example beside a ps that computes an update.
-TEST_F(SharedProcessor, IsKeptBesideOneThatComputesLess) {
+TEST_F(SpinThenParkLeaves, IsKeptBesideOneThatComputesLess) {
   for (int each = 0; each < 100; ++each) {
     EXPECT_FALSE(leaves_after(150us));
   }
 }
 
-TEST_F(SharedProcessor, IsKeptBeforeTheFirstWaitHasEnded) {
+TEST_F(SpinThenParkLeaves, IsKeptBeforeTheFirstWaitHasEnded) {
   SpinThenPark first;
   first.may_leave_processor(true);
   EXPECT_TRUE(first.begin(Deadline::max(), now_));
@@ -354,7 +354,7 @@ TEST_F(SharedProcessor, IsKeptBeforeTheFirstWaitHasEnded) {
   EXPECT_FALSE(first.leaves());
 }
 
-TEST_F(SharedProcessor, IsKeptWhereThereIsNoWorkToTell) {
+TEST_F(SpinThenParkLeaves, IsKeptWhereThereIsNoWorkToTell) {
   for (int each = 0; each < 200; ++each) {
     wait(0us);
   }
@@ -362,7 +362,7 @@ TEST_F(SharedProcessor, IsKeptWhereThereIsNoWorkToTell) {
 }
 
 // A step in which several ps answer has several waits, most of them without work before.
-TEST_F(SharedProcessor, TakesTheMostOfItsWork) {
+TEST_F(SpinThenParkLeaves, TakesTheMostOfItsWork) {
   wait();
   for (int each = 0; each < 3; ++each) {
     wait(0us);
@@ -371,14 +371,14 @@ TEST_F(SharedProcessor, TakesTheMostOfItsWork) {
   EXPECT_TRUE(leaves_after(400us));
 }
 
-TEST_F(SharedProcessor, IsLeftLessOftenWhereThatDoesNotHelp) {
+TEST_F(SpinThenParkLeaves, IsLeftLessOftenWhereThatDoesNotHelp) {
   EXPECT_EQ(times_until_left(), 0);
   for (const int times : {1, 3, 7, 15, 31, 63, 63}) {
     EXPECT_EQ(times_until_left(), times);
   }
 }
 
-TEST_F(SharedProcessor, IsLeftAtOnceAgainAfterManyWaitsAlone) {
+TEST_F(SpinThenParkLeaves, IsLeftAtOnceAgainAfterManyWaitsAlone) {
   EXPECT_EQ(times_until_left(), 0);
   EXPECT_EQ(times_until_left(), 1);
   wait(64);
@@ -387,7 +387,7 @@ TEST_F(SharedProcessor, IsLeftAtOnceAgainAfterManyWaitsAlone) {
 }
 
 // Beside a program that always computes: another processor would not be better.
-TEST_F(SharedProcessor, IsKeptOnABusyMachine) {
+TEST_F(SpinThenParkLeaves, IsKeptOnABusyMachine) {
   give_up_after(3ms);
   give_up_after(3ms);
   EXPECT_TRUE(leaves_after(400us)) << "two may be a coincidence";
@@ -400,7 +400,7 @@ TEST_F(SharedProcessor, IsKeptOnABusyMachine) {
 }
 
 // The time of the move itself does not count as a turn of other threads.
-TEST_F(SharedProcessor, CountsNoMove) {
+TEST_F(SpinThenParkLeaves, CountsNoMove) {
   ASSERT_TRUE(spin_.begin(Deadline::max(), now_));
   const auto leaves = [this] { return spin_.goes_on(now_ += 400us) && spin_.leaves(); };
   EXPECT_TRUE(leaves());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "data/json/json_members.h"
 #include "data/json/json_text.h"
 #include "net/wire/text.h"
 #include "run/monitor/core/run_chart.h"
@@ -15,12 +16,13 @@ namespace disttf::roles {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
+using data::member_of;
 
 // The shortest time between two samples of a task: below it a rate has no meaning.
 constexpr double kLeastSeconds = 0.2;
 
 std::vector<double> values_of(const OrderedJson& run, std::string_view series) {
-  const OrderedJson& values = field_of(field_of(field_of(run, "series"), series), "values");
+  const OrderedJson& values = member_of(member_of(member_of(run, "series"), series), "values");
   std::vector<double> all;
   for (std::size_t each = 0; each < values.size(); ++each) {
     if (const auto value = number_at(values, each)) {
@@ -38,7 +40,7 @@ std::optional<double> last_of(const OrderedJson& run, std::string_view series) {
 // The task's newest records; null: none.
 const OrderedJson& records_of(const OrderedJson& run, const std::string& task) {
   static const OrderedJson kNone;
-  const OrderedJson& tasks = field_of(run, "tasks");
+  const OrderedJson& tasks = member_of(run, "tasks");
   for (std::size_t each = 0; tasks.is_array() && each < tasks.size(); ++each) {
     if (text_of_field(tasks[each], "task") == task) {
       return tasks[each];
@@ -48,7 +50,7 @@ const OrderedJson& records_of(const OrderedJson& run, const std::string& task) {
 }
 
 std::optional<SlowestTask> slowest_of(const OrderedJson& run) {
-  const OrderedJson& slowest = field_of(field_of(run, "frontier"), "slowest");
+  const OrderedJson& slowest = member_of(member_of(run, "frontier"), "slowest");
   const auto slower = number_of(slowest, "slower");
   if (!slower) {
     return std::nullopt;
@@ -141,7 +143,7 @@ void LaunchMeter::estimate_end(const OrderedJson& run, double now, LaunchView& v
   }
   const double left =
       *view.train_steps > *view.step ? static_cast<double>(*view.train_steps - *view.step) : 0;
-  const auto step_seconds = number_of(field_of(run, "frontier"), "step_seconds");
+  const auto step_seconds = number_of(member_of(run, "frontier"), "step_seconds");
   // Prefers the step time measured on the critical path to the mean since this view began.
   if (step_seconds && *step_seconds > 0) {
     view.seconds_left = left * *step_seconds;
@@ -151,13 +153,13 @@ void LaunchMeter::estimate_end(const OrderedJson& run, double now, LaunchView& v
 }
 
 LaunchView LaunchMeter::take(const OrderedJson& status, const OrderedJson& run, double now) {
-  const OrderedJson& tasks = field_of(status, "tasks");
+  const OrderedJson& tasks = member_of(status, "tasks");
   if (!tasks.is_array()) {
     // The status is required. The run's records are optional: fields are empty without them.
     throw Failure(kError,
                   "unexpected answer from the launch: " + net::quoted(data::json_text(status)));
   }
-  const OrderedJson& newest = field_of(run, "now");
+  const OrderedJson& newest = member_of(run, "now");
   LaunchView view{.pid = count_of(status, "pid"),
                   .state = text_of_field(status, "state"),
                   .since = text_of_field(status, "since"),
@@ -169,10 +171,10 @@ LaunchView LaunchMeter::take(const OrderedJson& status, const OrderedJson& run, 
                   .test_accuracy = last_of(run, "test_accuracy"),
                   .seconds_left = {},
                   .losses = values_of(run, "loss"),
-                  .are_rows = text_of_field(field_of(run, "run"), "model") == "program",
+                  .are_rows = text_of_field(member_of(run, "run"), "model") == "program",
                   .numbers = newest_numbers(run),
                   .slowest = slowest_of(run),
-                  .result = text_of_field(field_of(run, "result"), "line"),
+                  .result = text_of_field(member_of(run, "result"), "line"),
                   .tasks = {}};
   for (const OrderedJson& of_status : tasks) {
     LaunchTask& task = view.tasks.emplace_back();

@@ -8,6 +8,7 @@
 #include <set>
 #include <string_view>
 
+#include "data/json/json_members.h"
 #include "data/json/json_text.h"
 #include "net/wire/text.h"
 #include "run/monitor/core/view_fields.h"
@@ -16,6 +17,7 @@ namespace disttf::roles {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
+using data::member_of;
 
 struct KnownSeries {
   std::string_view name;
@@ -45,10 +47,10 @@ struct Sample {
 };
 
 std::vector<Sample> samples_of(const OrderedJson& view, std::string_view name) {
-  const OrderedJson& series = field_of(field_of(view, "series"), name);
-  const OrderedJson& steps = field_of(series, "steps");
-  const OrderedJson& times = field_of(series, "times");
-  const OrderedJson& values = field_of(series, "values");
+  const OrderedJson& series = member_of(member_of(view, "series"), name);
+  const OrderedJson& steps = member_of(series, "steps");
+  const OrderedJson& times = member_of(series, "times");
+  const OrderedJson& values = member_of(series, "values");
   std::vector<Sample> samples;
   // Lists of a view from elsewhere may differ in length.
   for (std::size_t each = 0; each < std::min(steps.size(), values.size()); ++each) {
@@ -116,7 +118,7 @@ std::vector<std::string> wanted_series(std::span<const PlottedRun> runs,
 
 // The time of the run's first record, from which times are counted.
 double beginning_of(const PlottedRun& run, const std::vector<Sample>& samples) {
-  const auto began = number_of(field_of(*run.view, "run"), "began");
+  const auto began = number_of(member_of(*run.view, "run"), "began");
   return began.value_or(samples.empty() ? 0 : samples.front().time);
 }
 
@@ -134,7 +136,7 @@ std::string quantity_of(std::string_view name, std::span<const PlottedRun> runs)
     return net::one_line(name);
   }
   const bool are_rows = std::ranges::all_of(runs, [](const PlottedRun& run) {
-    return text_of_field(field_of(*run.view, "run"), "model") == "program";
+    return text_of_field(member_of(*run.view, "run"), "model") == "program";
   });
   return known->name == "images_per_second" && are_rows ? "rows per second"
                                                         : std::string(known->quantity);
@@ -178,7 +180,7 @@ std::string title_of(std::span<const PlottedRun> runs) {
     title += (title.empty() ? "" : ", ") + run.name;
   }
   if (runs.size() == 1) {
-    const OrderedJson& run = field_of(*runs.front().view, "run");
+    const OrderedJson& run = member_of(*runs.front().view, "run");
     const std::string dataset = text_of_field(run, "dataset");
     const std::string model = text_of_field(run, "model");
     title += dataset.empty() ? "" : ": " + dataset + (model.empty() ? "" : ", " + model);
@@ -210,7 +212,7 @@ std::vector<std::string> series_of(std::span<const PlottedRun> runs) {
 
 std::vector<std::pair<std::string, double>> newest_numbers(const OrderedJson& view) {
   std::vector<std::pair<std::string, double>> numbers;
-  const OrderedJson& series = field_of(view, "series");
+  const OrderedJson& series = member_of(view, "series");
   if (series.is_object()) {
     for (const auto& [name, unused] : series.items()) {
       const std::vector<Sample> samples =

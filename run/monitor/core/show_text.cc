@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "data/json/json_members.h"
 #include "data/json/json_text.h"
 #include "net/wire/text.h"
 #include "run/monitor/core/run_chart.h"
@@ -19,6 +20,7 @@ namespace disttf::roles {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
+using data::member_of;
 
 constexpr std::size_t kShownEvents = 20;
 constexpr std::size_t kShownCheckpoints = 10;
@@ -39,7 +41,7 @@ std::span<const OrderedJson> newest(const OrderedJson& list, std::size_t most) {
 
 // "MNIST, mlp of 79510 parameters, 2 trainers and 1 ps, sync"
 std::string run_lines(const OrderedJson& view, const std::string& name, std::size_t width) {
-  const OrderedJson& run = field_of(view, "run");
+  const OrderedJson& run = member_of(view, "run");
   std::vector<std::string> parts = {net::one_line(name)};
   for (const char* const key : {"dataset", "model"}) {
     if (std::string text = text_of_field(run, key); !text.empty()) {
@@ -62,9 +64,9 @@ std::string run_lines(const OrderedJson& view, const std::string& name, std::siz
 }
 
 std::string result_lines(const OrderedJson& view, std::size_t width) {
-  const OrderedJson& run = field_of(view, "run");
-  const OrderedJson& now = field_of(view, "now");
-  const OrderedJson& result = field_of(view, "result");
+  const OrderedJson& run = member_of(view, "run");
+  const OrderedJson& now = member_of(view, "now");
+  const OrderedJson& result = member_of(view, "result");
   std::vector<std::string> parts;
   const std::string line = text_of_field(result, "line");
   parts.push_back(line.empty() ? "no result" : line);
@@ -91,7 +93,7 @@ std::string result_lines(const OrderedJson& view, std::size_t width) {
 }
 
 std::string settings_lines(const OrderedJson& view, std::size_t width) {
-  const OrderedJson& settings = field_of(field_of(view, "run"), "settings");
+  const OrderedJson& settings = member_of(member_of(view, "run"), "settings");
   if (!settings.is_object()) {
     return {};
   }
@@ -115,10 +117,10 @@ std::string number_lines(const OrderedJson& view, std::size_t width) {
 std::string task_lines(const OrderedJson& view, std::size_t width) {
   TextTable table = table_with("TASK HOST:3 RESTARTS:2");
   std::vector<const char*> stages;  // those that a task has
-  const OrderedJson& tasks = field_of(view, "tasks");
+  const OrderedJson& tasks = member_of(view, "tasks");
   for (const char* const stage : kShownStages) {
     if (std::ranges::any_of(newest(tasks, tasks.size()), [stage](const OrderedJson& task) {
-          return number_of(field_of(task, "stages"), stage).has_value();
+          return number_of(member_of(task, "stages"), stage).has_value();
         })) {
       stages.push_back(stage);
       table.columns.push_back({.title = fmt::format("{} ms", stage), .leaves = 1});
@@ -130,7 +132,7 @@ std::string task_lines(const OrderedJson& view, std::size_t width) {
     TextRow row = {text_of_field(task, "task"), host.empty() ? "-" : host,
                    restarts ? std::to_string(*restarts) : "-"};
     for (const char* const stage : stages) {
-      const auto seconds = number_of(field_of(task, "stages"), stage);
+      const auto seconds = number_of(member_of(task, "stages"), stage);
       row.push_back(seconds ? fmt::format("{:.3f}", *seconds * 1000) : "-");
     }
     table.rows.push_back(std::move(row));
@@ -140,7 +142,7 @@ std::string task_lines(const OrderedJson& view, std::size_t width) {
 
 std::string checkpoint_lines(const OrderedJson& view, std::size_t width) {
   TextTable table = table_with("CHECKPOINT SAVED:2 SIZE WEIGHTS:1");
-  for (const OrderedJson& each : newest(field_of(view, "checkpoints"), kShownCheckpoints)) {
+  for (const OrderedJson& each : newest(member_of(view, "checkpoints"), kShownCheckpoints)) {
     const auto bytes = number_of(each, "bytes");
     const auto time = number_of(each, "time");
     const std::string hash = text_of_field(each, "weights_sha256");
@@ -154,7 +156,7 @@ std::string checkpoint_lines(const OrderedJson& view, std::size_t width) {
 
 std::string event_lines(const OrderedJson& view, std::size_t width) {
   std::string text;
-  for (const OrderedJson& event : newest(field_of(view, "events"), kShownEvents)) {
+  for (const OrderedJson& event : newest(member_of(view, "events"), kShownEvents)) {
     const std::string task = text_of_field(event, "task");
     const std::string said = text_of_field(event, "text");
     const std::string line =
@@ -172,12 +174,12 @@ OrderedJson changed_settings(const OrderedJson& published) {
   const OrderedJson usual = data::parse_ordered_json(to_json(RunConfig{}));
   OrderedJson changed = OrderedJson::object();
   for (const Setting& setting : settings()) {
-    const OrderedJson& value = field_of(published, setting.name);
+    const OrderedJson& value = member_of(published, setting.name);
     const auto* const choice = std::get_if<Choice>(&setting.value);
     // Tasks choose the others automatically.
     const bool is_given =
         !setting.about.empty() && (choice == nullptr || choice->automatic().empty());
-    if (is_given && !value.is_null() && value != field_of(usual, setting.name)) {
+    if (is_given && !value.is_null() && value != member_of(usual, setting.name)) {
       changed[std::string(setting.name)] = value;
     }
   }

@@ -11,10 +11,6 @@ namespace disttf::roles {
 
 using OrderedJson = nlohmann::ordered_json;
 
-const OrderedJson& field_of(const OrderedJson& json, std::string_view name) {
-  return data::member_of(json, name);
-}
-
 std::optional<double> number_of(const OrderedJson& json) {
   if (!json.is_number()) {
     return std::nullopt;
@@ -25,7 +21,7 @@ std::optional<double> number_of(const OrderedJson& json) {
 }
 
 std::optional<double> number_of(const OrderedJson& json, std::string_view name) {
-  return number_of(field_of(json, name));
+  return number_of(data::member_of(json, name));
 }
 
 std::optional<double> number_at(const OrderedJson& list, std::size_t at) {
@@ -33,7 +29,7 @@ std::optional<double> number_at(const OrderedJson& list, std::size_t at) {
 }
 
 std::optional<std::uint64_t> count_of(const OrderedJson& json, std::string_view name) {
-  const OrderedJson& field = field_of(json, name);
+  const OrderedJson& field = data::member_of(json, name);
   // Numbers that this program has put in may be signed; parsed ones are unsigned.
   const bool is_count =
       field.is_number_unsigned() || (field.is_number_integer() && field.get<std::int64_t>() >= 0);
@@ -41,8 +37,7 @@ std::optional<std::uint64_t> count_of(const OrderedJson& json, std::string_view 
 }
 
 std::string text_of_field(const OrderedJson& json, std::string_view name) {
-  const OrderedJson& field = field_of(json, name);
-  return field.is_string() ? net::one_line(field.get_ref<const std::string&>()) : std::string();
+  return net::one_line(data::member_text(json, name));
 }
 
 }  // namespace disttf::roles

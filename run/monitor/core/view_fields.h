@@ -1,5 +1,5 @@
-// Fields of untrusted JSON: a missing field, or one of another type, reads as null, nullopt or
-// empty. Nothing throws.
+// Values in untrusted JSON, beside data/json/json_members.h: a missing one, or one of another type,
+// reads as nullopt or empty. Nothing throws.
 //
 // Pure functions; callable from any thread.
 #pragma once
@@ -13,9 +13,6 @@
 
 namespace disttf::roles {
 
-// null if `json` is no object, or has no such field.
-[[nodiscard]] const nlohmann::ordered_json& field_of(const nlohmann::ordered_json& json,
-                                                     std::string_view name);
 // A finite number with an absolute value of at most kMostShown (axis.h).
 [[nodiscard]] std::optional<double> number_of(const nlohmann::ordered_json& json);
 [[nodiscard]] std::optional<double> number_of(const nlohmann::ordered_json& json,
