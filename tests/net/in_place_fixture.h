@@ -94,9 +94,12 @@ class InPlaceTest : public ::testing::Test {
   bool poll() {
     return server_->ask([this](Listener&) { return terms_.memory->poll(); });
   }
-  // Checks for answers in memory until one is present.
+  // Polls for answers in memory until one is present. On return the ps waits for the next request,
+  // also if one PUSH followed the request that it has answered.
   void await_answer() {
     while (!channel_->has_frame()) std::this_thread::yield();
+    settle();  // the ps has answered, and lets others run before it reads that PUSH
+    settle();
   }
   void expect_parameters(bool in_place) {
     FrameHeader header;
@@ -129,6 +132,10 @@ class InPlaceTest : public ::testing::Test {
   std::unique_ptr<Channel> channel_;
 
  private:
+  // Waits until the ps's coroutine has suspended, and all that was ready then has run.
+  void settle() {
+    server_->ask([](Listener&) { return 0; });
+  }
   static int first_of(std::span<const std::byte> body) {
     return body.empty() ? -1 : std::to_integer<int>(body.front());
   }
