@@ -2,10 +2,17 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cassert>
 #include <chrono>
+#include <fstream>
+#include <limits>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
+#include "bench/benchmarks.h"
 #include "math/kernels.h"
 #include "math/parameter_layout.h"
 
@@ -164,6 +171,114 @@ void RawExchange::Worker::step() {
     read_all(sockets[peer], to, parts[peer]);
     to += parts[peer];
   }
+}
+
+// Measures one worker's exchange with a ps in another process: push, apply, parameters back.
+
+void run_push_pull(const JobOptions& options, Reporter& reporter) {
+  constexpr int kRoundsPerRepetition = 4;
+  // The smallest parameter vector: two variables, each aligned to 64 bytes.
+  const math::ModelSpec smallest{
+      .kind = math::ModelKind::kSoftmax, .input = {}, .hidden = {}, .classes = 2};
+  const std::array points = {std::pair("128", smallest),
+                             std::pair("318144", bench_model("mlp_100")),
+                             std::pair("40000000", model_of(10'000'000))};
+  for (const auto& [bytes, model] : points) {
+    const std::string floor = std::string("raw_echo/") + bytes;
+    if (!options.wants(floor) && !options.wants(std::string("push_pull/tcp/") + bytes) &&
+        !options.wants(std::string("push_pull/shm/") + bytes)) {
+      continue;
+    }
+    const int rounds = options.repetitions * (options.quick ? 1 : kRoundsPerRepetition);
+    for (const Side& side : measure_sides({.model = model}, rounds, options.quick)) {
+      const std::string name = "push_pull/" + side.name + "/" + bytes;
+      reporter.add(side.figure(side.to_raw.empty() ? floor : name, floor));
+    }
+  }
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Microseconds = std::chrono::duration<double, std::micro>;
+
+// The time of one side before the next side's turn: long enough that the cores are awake for most
+// of it.
+constexpr std::chrono::milliseconds kRound{100};
+
+// Returns microseconds per step.
+double run_round(const Runner& runner, bool quick) {
+  const auto begin = Clock::now();
+  std::size_t steps = 0;
+  do {
+    runner.step();
+    ++steps;
+  } while (!quick && Clock::now() - begin < kRound);
+  return Microseconds(Clock::now() - begin).count() / static_cast<double>(steps);
+}
+
+// Returns the bytes that a process may take without causing another process to lose memory.
+std::size_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  std::size_t kibibytes = 0;
+  while (file >> word) {
+    if (word == "MemAvailable:" && file >> kibibytes) {
+      return kibibytes * 1024;
+    }
+  }
+  return std::numeric_limits<std::size_t>::max();  // unknown: the kernel decides
+}
+
+}  // namespace
+
+Figure Side::figure(const std::string& own_name, const std::string& floor) const {
+  return {.name = own_name,
+          .median = median(times),
+          .slowest = *std::ranges::max_element(times),
+          .unit = "us",
+          .floor = to_raw.empty() ? "" : floor,
+          .ratio = to_raw.empty() ? std::nullopt : std::optional(median(to_raw)),
+          .extras = {}};
+}
+
+bool fits(const ClusterShape& shape) {
+  constexpr std::size_t kCopies = 16;  // thirteen, and room for temporary copies
+  return math::layout_of(shape.model).size() * sizeof(float) * kCopies <= available_memory();
+}
+
+std::vector<Side> measure_sides(const ClusterShape& shape, int rounds, bool quick) {
+  RawExchange raw(shape);
+  Exchange tcp(shape, roles::Transport::kTcp);
+  Exchange shared_memory(shape, roles::Transport::kSharedMemory);
+  return measure_in_turn(
+      {runner_of("raw", raw), runner_of("tcp", tcp), runner_of("shm", shared_memory)}, rounds,
+      quick);
+}
+
+std::vector<Side> measure_in_turn(const std::vector<Runner>& runners, int rounds, bool quick) {
+  std::vector<Side> sides;
+  for (const Runner& runner : runners) {
+    sides.push_back({.name = runner.name, .times = {}, .to_raw = {}});
+    runner.step();  // touches memory for the first time
+  }
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t turn = 0; turn < runners.size(); ++turn) {
+      // Rotating the order cancels effects of the previous side on the caches.
+      const std::size_t side = (static_cast<std::size_t>(round) + turn) % runners.size();
+      sides[side].times.push_back(run_round(runners[side], quick));
+    }
+    for (std::size_t side = 1; side < sides.size(); ++side) {
+      // Ratios within a round: other load on the machine affects both sides alike.
+      sides[side].to_raw.push_back(sides[side].times.back() / sides.front().times.back());
+    }
+  }
+  for (const Runner& runner : runners) {
+    if (const auto fault = runner.fault()) {
+      throw std::runtime_error(std::string(runner.name) + ": " + *fault);
+    }
+  }
+  return sides;
 }
 
 }  // namespace disttf::bench

@@ -1,8 +1,12 @@
-// Runs `disttf launch` as a user does, and collects its results.
+// Runs `disttf launch` as a user does, reads its page, and collects its results.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "bench/benchmarks.h"
@@ -73,5 +77,29 @@ void run_pairs(const Pair& pair, const JobOptions& options, Reporter& reporter);
 // Returns the median over the pairs. REQUIRES: both have the same size, which is not 0.
 [[nodiscard]] double ratio_of_pairs(const std::vector<double>& with,
                                     const std::vector<double>& without);
+
+// Acts like a browser that shows the page of a run: it reads the stream of updates until the stream
+// ends.
+class PageReader {
+ public:
+  // Chooses a port on 127.0.0.1 that is free now, and tries to read there from then on.
+  PageReader();
+  ~PageReader();
+  PageReader(const PageReader&) = delete;
+  PageReader& operator=(const PageReader&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  // Bytes of the stream so far.
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  void read();
+  bool read_once();  // returns false if no server listens there yet
+
+  std::uint16_t port_;
+  std::atomic<std::size_t> bytes_ = 0;
+  std::atomic<bool> ends_ = false;
+  std::thread thread_;
+};
 
 }  // namespace disttf::bench

@@ -17,7 +17,7 @@
 #include "bench/benchmarks.h"
 #include "bench/echo_peer.h"
 #include "math/aligned.h"
-#include "net/memory/packet_socket.h"
+#include "net/memory/program_channel.h"
 #include "run/process/stop_signal.h"
 #include "run/program/program_link.h"
 #include "run/program/program_message.h"

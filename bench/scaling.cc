@@ -9,7 +9,6 @@
 
 #include "bench/benchmarks.h"
 #include "bench/exchange.h"
-#include "bench/sides.h"
 
 namespace disttf::bench {
 namespace {

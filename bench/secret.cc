@@ -17,7 +17,6 @@
 #include "bench/exchange.h"
 #include "bench/launch.h"
 #include "bench/outsider.h"
-#include "bench/sides.h"
 #include "net/tls/tls_socket.h"
 
 namespace disttf::bench {

@@ -25,7 +25,7 @@
 #include "data/posix_file_system.h"
 #include "math/model.h"
 #include "net/http/http_service.h"
-#include "net/tcp/listening.h"
+#include "net/tcp/sockets.h"
 #include "run/run_config.h"
 #include "storage/checkpoint/core/checkpoint_store.h"
 

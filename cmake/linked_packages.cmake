@@ -1,4 +1,4 @@
-# disttf_linked_packages: link it and #include "main/linked_packages.h". It has the versions of the Debian
+# disttf_linked_packages: link it and #include "main/version.h". It has the versions of the Debian
 # packages whose archives and headers go into the file, as dpkg reports them when CMake configures. Where
 # there is no dpkg, it has none.
 #

@@ -132,7 +132,8 @@ void engine_load_padlock_int() {}
 void engine_load_afalg_int() {}
 void ENGINE_load_builtin_engines() {}
 
-// Modules that openssl.cnf can configure; the file is never read (net/http/tls.h). 0.02 MB.
+// Modules that openssl.cnf can configure; the file is never read (net/http/http_connection.h). 0.02
+// MB.
 void OPENSSL_load_builtin_modules() {}
 void ssl_ctx_system_config(SSL_CTX* /*context*/) {}
 

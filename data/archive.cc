@@ -9,10 +9,10 @@
 #include <system_error>
 #include <utility>
 
+#include "data/checksums.h"
 #include "data/error.h"
 #include "data/file.h"
 #include "data/gzip.h"
-#include "data/sha256.h"
 #include "data/tar.h"
 #include "data/zip.h"
 

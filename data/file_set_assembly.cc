@@ -6,11 +6,11 @@
 #include <system_error>
 #include <utility>
 
+#include "data/checksums.h"
 #include "data/error.h"
 #include "data/file_set.h"
 #include "data/idx.h"
 #include "data/records.h"
-#include "data/sha256.h"
 
 namespace disttf::data {
 namespace {

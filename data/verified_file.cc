@@ -4,8 +4,8 @@
 #include <exception>
 #include <vector>
 
+#include "data/checksums.h"
 #include "data/error.h"
-#include "data/sha256.h"
 
 namespace disttf::data {
 namespace {

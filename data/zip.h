@@ -1,3 +1,5 @@
+// Zip files, read and written.
+//
 // Reads members of a zip file, which may be larger than memory. Uses minizip, which reads the
 // directory at the end and both common storage methods (stored, deflated).
 //
@@ -69,5 +71,19 @@ class ZipMemberReader {
 [[nodiscard]] std::error_code read_zip_member(const ZipSource& source, std::string_view name,
                                               std::size_t max_bytes,
                                               std::vector<std::uint8_t>& out);
+
+// Writes a zip file with uncompressed members, as NumPy's .npz needs.
+//
+// A pure function; callable from any thread.
+struct StoredMember {
+  std::string name;
+  std::vector<std::span<const std::uint8_t>> parts;  // the contents, one part after the other
+};
+
+// The limit for all members together, with their headers: offsets and sizes have 32 bits.
+inline constexpr std::uint64_t kMostStoredBytes = 0xFFFFFFFFU;
+
+// REQUIRES: fewer than 65535 members, names below 64 KiB, all together at most kMostStoredBytes.
+[[nodiscard]] std::string stored_zip(std::span<const StoredMember> members);
 
 }  // namespace disttf::data

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "main/commands/command.h"
 #include "main/environment.h"
@@ -13,5 +14,11 @@ namespace disttf {
 // what is allowed.
 [[nodiscard]] Invocation parse_command_line(std::span<const std::string> arguments,
                                             const Environment& environment);
+
+// Runs a command line, from its words to the exit code.
+
+// `arguments`: without the program's name. Logs errors as sentences and throws nothing. REQUIRES:
+// no second thread runs yet.
+[[nodiscard]] int run_command_line(const std::vector<std::string>& arguments);
 
 }  // namespace disttf

@@ -30,4 +30,11 @@ using RunningTasks = std::function<std::vector<std::string>(const std::string& s
 [[nodiscard]] std::string complete_words(std::span<const std::string> words,
                                          const RunningTasks& running_tasks = {});
 
+// The completion scripts of the shells; see completion.h.
+struct CompletionScript {
+  const char* shell;
+  const char* text;
+};
+[[nodiscard]] std::span<const CompletionScript> completion_scripts();
+
 }  // namespace disttf

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "main/arguments.h"
 #include "main/help_text.h"
 #include "main/model_file.h"
+#include "main/parse_flags.h"
 #include "main/toml_text.h"
 #include "net/wire/text.h"
 

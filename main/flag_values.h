@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "run/chaos_options.h"
 #include "run/process/attempt.h"
+#include "run/task.h"
 
 namespace disttf {
 

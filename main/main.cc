@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "main/run_command_line.h"
+#include "main/command_line.h"
 #include "math/large_copies.h"
-#include "net/http/tls.h"
+#include "net/http/http_connection.h"
 #include "run/process/log.h"
 #include "run/process/memory_reserve.h"
 #include "run/process/stop_signal.h"

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "main/toml_text.h"
-#include "math/layers/layer_fields.h"
+#include "math/layers/layer_spec.h"
 #include "math/layers/registry.h"
 #include "math/model_spec.h"
 #include "net/wire/text.h"

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "main/flags/group_names.h"
+#include "main/flags/flag_group.h"
 #include "main/render/deployment.h"
 #include "net/wire/text.h"
 

@@ -10,9 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "main/flags/flag_group.h"
 #include "main/flags/program.h"
 #include "main/render/deployment.h"
-#include "main/render/target.h"
+#include "main/render/targets.h"
 
 namespace disttf {
 
@@ -98,5 +99,12 @@ struct RunDirectories {
 [[nodiscard]] render::Deployment make_deployment(const RenderFlags& flags,
                                                  std::vector<std::string> task_flags,
                                                  const RunDirectories& directories);
+
+// The flags of `disttf render` for a user's own program, and their checks.
+void add_program_flags(FlagGroup& add, RenderFlags& flags);
+
+// Returns the path of --program; empty: none is given. Throws std::invalid_argument if the flags do
+// not fit together.
+[[nodiscard]] std::string checked_program(const RenderFlags& flags);
 
 }  // namespace disttf

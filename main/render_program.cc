@@ -1,9 +1,8 @@
-#include "main/render_program.h"
-
 #include <CLI/CLI.hpp>
 #include <stdexcept>
 
 #include "main/flags/flag_group.h"
+#include "main/render_flags.h"
 
 namespace disttf {
 namespace {

@@ -11,13 +11,13 @@
 // element with + - * / sqrt, each rounded once: bit-identical on every set, however the compiler
 // vectorises it and wherever the caller splits the vector.
 //
-// Products of bfloat16: A and B are rounded to it, to nearest even as in math/bf16.h; everything
-// else is float32. The depth is split into pieces of kBf16Chain steps. Each piece is one chain of
-// fused multiply-adds from 0, in order; the chains' sums, plus 0, are added in sequence to the
-// element's start value. Denormals count as 0. On a thread that has called flush_denormals() the
-// results are bit-identical on AVX2, AVX-512, NEON, with VDPBF16PS and on the tile unit (AMX-BF16),
-// and a row of C does not depend on the other rows of the call. All of these units can compute
-// chains of 16. The generic set has no such products, because it lacks fused multiply-adds.
+// Products of bfloat16: A and B are rounded to it, to nearest even as in math/rounding.h;
+// everything else is float32. The depth is split into pieces of kBf16Chain steps. Each piece is one
+// chain of fused multiply-adds from 0, in order; the chains' sums, plus 0, are added in sequence to
+// the element's start value. Denormals count as 0. On a thread that has called flush_denormals()
+// the results are bit-identical on AVX2, AVX-512, NEON, with VDPBF16PS and on the tile unit
+// (AMX-BF16), and a row of C does not depend on the other rows of the call. All of these units can
+// compute chains of 16. The generic set has no such products, because it lacks fused multiply-adds.
 //
 // Constant data and pure functions: callable from any thread. Nothing here allocates.
 #pragma once
@@ -220,7 +220,7 @@ struct Kernels {
   // to[i] = a[i] + b[i]; `to` may be `a`: the second exception
   void (*add)(float* to, const float* a, const float* b, std::size_t count) noexcept;
 
-  // The sum of values[i]^2, in the order of math/clip.h.
+  // The sum of values[i]^2, in the order of math/norm.h.
   double (*sum_of_squares)(const float* values, std::size_t count) noexcept;
   // The largest magnitude of values[i], as bits: that of infinity, 0x7f800000, or more if one is
   // NaN. 0 for no values.
@@ -228,12 +228,13 @@ struct Kernels {
   // values[i] *= factor
   void (*scale)(float* values, float factor, std::size_t count) noexcept;
 
-  // bfloat16, by the rules of math/bf16.h. In the last one `to` may be `from`: the third exception.
+  // bfloat16, by the rules of math/rounding.h. In the last one `to` may be `from`: the third
+  // exception.
   void (*to_bf16)(const float* from, std::uint16_t* to, std::size_t count) noexcept;
   void (*from_bf16)(const std::uint16_t* from, float* to, std::size_t count) noexcept;
   void (*round_to_bf16)(const float* from, float* to, std::size_t count) noexcept;
 
-  // Block floating point, by the rules of math/block_float.h: one exponent for each 16 numbers,
+  // Block floating point, by the rules of math/rounding.h: one exponent for each 16 numbers,
   // `bits` (8 or 4) of each number. In the last one `to` may be `from`: the fourth exception.
   void (*to_blocks)(const float* from, std::uint8_t* exponents, std::uint8_t* numbers,
                     std::size_t count, unsigned bits) noexcept;

@@ -5,8 +5,8 @@
 #include <cassert>
 #include <utility>
 
-#include "math/initial_values.h"
 #include "math/model_impl.h"
+#include "math/random.h"
 
 namespace disttf::math {
 namespace {

@@ -104,10 +104,10 @@ class Model {
 
   // Evaluates all rows of `set`, in chunks of max_batch. The class of an image is that of the first
   // of the largest logits; none if a logit is not a number. With `shifts`, class and loss use the
-  // mean of the logits over all shifts of the image by up to that many pixels (math/test_shifts.h):
-  // added in order, then divided by their number, in float32. Bit-identical on the sets for which
-  // gradient() is. REQUIRES: parameters as above; every label < classes; shifts is 0, or set.images
-  // has them.
+  // mean of the logits over all shifts of the image by up to that many pixels
+  // (math/augmentation.h): added in order, then divided by their number, in float32. Bit-identical
+  // on the sets for which gradient() is. REQUIRES: parameters as above; every label < classes;
+  // shifts is 0, or set.images has them.
   Evaluation evaluate(std::span<const float> parameters, const ImageSet& set,
                       std::size_t shifts = 0);
 

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "math/aligned.h"
+#include "math/augmentation.h"
 #include "math/evaluation.h"
 #include "math/kernels_table.h"
 #include "math/layers/layer.h"
 #include "math/losses/registry.h"
 #include "math/model.h"
 #include "math/model_plan.h"
-#include "math/test_shifts.h"
 #include "math/thread_pool.h"
 
 namespace disttf::math {

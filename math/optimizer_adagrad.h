@@ -1,7 +1,7 @@
 // adagrad: a += g^2;  w -= lr g / sqrt(a)
 #pragma once
 
-#include "math/optimizer_rule.h"
+#include "math/optimizer_spec.h"
 
 namespace disttf::math {
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "math/optimizer_rule.h"
+#include "math/optimizer_spec.h"
 
 namespace disttf::math {
 

@@ -1,7 +1,7 @@
 // momentum: m = momentum m + g;  w -= lr m
 #pragma once
 
-#include "math/optimizer_rule.h"
+#include "math/optimizer_spec.h"
 
 namespace disttf::math {
 

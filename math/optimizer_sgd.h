@@ -1,7 +1,7 @@
 // sgd: w -= lr g
 #pragma once
 
-#include "math/optimizer_rule.h"
+#include "math/optimizer_spec.h"
 
 namespace disttf::math {
 

@@ -1,8 +1,12 @@
+// Which optimizer, its numbers, and the rule that each of them is.
+//
 // Which optimizer, and its numbers: plain values, separate from optimizer.h because the optimizers'
 // own files, such as optimizer_adam.h, use them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace disttf::math {
 
@@ -19,6 +23,16 @@ struct OptimizerSpec {
   float weight_decay = 0.0F;     // for the parameters that decay; 0 <= weight_decay < 1
   float average_decay = 0.0F;    // d of the averaged parameters; 0: none; 0 <= average_decay < 1
   friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
+};
+
+// Shared by the optimizers' files; optimizer_rules.h describes their content.
+inline constexpr std::size_t kMaxStateTensors = 2;
+
+// A state tensor: its name in checkpoints, and its initial value. The same name in two optimizers
+// implies the same value.
+struct StateStart {
+  std::string_view name;
+  float value = 0;
 };
 
 }  // namespace disttf::math

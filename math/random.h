@@ -60,4 +60,11 @@ inline constexpr std::uint32_t kPurposeLimit = std::uint32_t{1} << 16;
 void random_bits(std::uint64_t seed, std::uint32_t purpose, std::uint64_t stream,
                  std::uint64_t first, std::span<std::uint64_t> bits) noexcept;
 
+// Initial values of weights.
+
+// A draw from the standard normal distribution truncated at two standard deviations. A function of
+// the arguments, bit-identical on every machine. REQUIRES: element < 2^40.
+[[nodiscard]] double truncated_normal(std::uint64_t seed, std::uint64_t variable,
+                                      std::uint64_t element) noexcept;
+
 }  // namespace disttf::math

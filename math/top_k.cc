@@ -5,7 +5,7 @@
 #include <bit>
 #include <cassert>
 
-#include "math/bf16.h"
+#include "math/rounding.h"
 
 namespace disttf::math {
 namespace {

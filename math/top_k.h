@@ -8,7 +8,7 @@
 // The selection is a function of the sum's bits: of equal magnitudes those with the lower index are
 // sent, a NaN is larger than any number, a component that is 0 is never sent. It covers the whole
 // vector, so the division among ps has no effect. Sent values may be rounded to bfloat16
-// (math/bf16.h); the rounding error stays in the residual.
+// (math/rounding.h); the rounding error stays in the residual.
 //
 // A component that is not finite is sent, and stays in the residual as a NaN until reset(): each
 // later gradient shows that the run has diverged. (A ps rejects the first of them, which ends the

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "data/sha256.h"
+#include "data/checksums.h"
 #include "math/kernels.h"
 #include "run/outcome.h"
 

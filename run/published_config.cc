@@ -9,11 +9,9 @@
 
 #include "data/json/json_text.h"
 #include "math/program_layout.h"
-#include "run/example_facts_json.h"
-#include "run/json_values.h"
+#include "run/config_json.h"
 #include "run/run_config.h"
 #include "run/setting.h"
-#include "run/variables_json.h"
 
 namespace disttf::roles {
 namespace {
@@ -428,6 +426,23 @@ bool stops_alike(const RunConfig& config, std::string_view saved_json) {
   return saved && config.stops_early() && config.eval_every == saved->eval_every &&
          config.test_shifts == saved->test_shifts &&
          config.target_accuracy == saved->target_accuracy && config.patience == saved->patience;
+}
+
+std::optional<std::string> other_examples(const RunConfig& config, std::string_view saved_json) {
+  math::Shape saved;
+  try {
+    saved = run_config_from_json(saved_json).model.input;
+  } catch (const std::invalid_argument&) {
+    return std::nullopt;  // of another release
+  }
+  // The run goes on here: load_newest() compares the tensors as well.
+  if (saved == config.model.input) {
+    return std::nullopt;
+  }
+  return "its model takes examples of " + math::to_string(saved) + ", and those of this run are " +
+         math::to_string(config.model.input) +
+         "; give the data of its run or another --train_dir (a model from elsewhere gets its shape "
+         "from disttf import --input and --input_layout)";
 }
 
 }  // namespace disttf::roles

@@ -21,7 +21,7 @@
 
 namespace disttf::roles {
 
-// The form of tensors between trainers and ps (math/bf16.h, math/block_float.h).
+// The form of tensors between trainers and ps (math/rounding.h, math/rounding.h).
 enum class WireDtype : std::uint8_t { kF32, kBf16, kInt8, kInt4 };
 inline constexpr std::array<std::string_view, 4> kWireDtypeNames = {"f32", "bf16", "int8", "int4"};
 [[nodiscard]] std::string_view wire_dtype_name(WireDtype dtype) noexcept;
@@ -187,5 +187,13 @@ void validate_for(const ExampleKind& examples, const RunConfig& config);
 // published instruction set is not among them.
 [[nodiscard]] std::optional<std::string> missing_isa(const RunConfig& published,
                                                      std::span<const math::Isa> supported);
+
+// Whether a saved model fits the examples of a run. Pure; callable from any thread.
+
+// Returns why a model that `saved_json` describes (to_json's, from a checkpoint) cannot be trained
+// on the examples of `config`: their shape differs, even if the number of values is the same.
+// nullopt: it can, or its shape is unknown.
+[[nodiscard]] std::optional<std::string> other_examples(const RunConfig& config,
+                                                        std::string_view saved_json);
 
 }  // namespace disttf::roles

@@ -114,7 +114,7 @@ class Choice {
 
 // A model: a name, or a list of layers, which users write into a model file (main/model_file.h), or
 // the variables of a user's program. In JSON the name, a list of objects, or an object
-// (run/variables_json.h).
+// (run/config_json.h).
 struct Model {
   FieldRef<math::ModelSpec> field;
 };

@@ -2,11 +2,11 @@
 // initializer is the default, and a row here with may_be_missing; then the code that uses it.
 #include <map>
 
+#include "math/augmentation.h"
 #include "math/kernels.h"
 #include "math/model.h"
 #include "math/optimizer.h"
 #include "math/rate_schedule.h"
-#include "math/test_shifts.h"
 #include "run/setting.h"
 #include "text/shortest_number.h"
 

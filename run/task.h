@@ -1,4 +1,5 @@
-// What every task has from its command line: the cluster, its own identity in it, its timeouts.
+// What every task has from its command line: the cluster, its own identity in it, its timeouts. Its
+// incarnation; how long a finished run is waited for.
 #pragma once
 
 #include <chrono>
@@ -7,13 +8,22 @@
 #include <string>
 
 #include "net/wire/cluster.h"
-#include "run/chaos_options.h"
 
 namespace disttf::net {
+
 class Credentials;  // net/tls/credentials.h
 }
 
 namespace disttf::roles {
+
+// The value of --chaos and --chaos_frames: SEED,RATE.
+struct ChaosOptions {
+  std::uint64_t seed = 0;
+  std::uint32_t per_1000 = 0;  // expected faults in 1000 steps or frames; 0: none
+};
+
+// A higher rate would mean more than one fault in each.
+inline constexpr std::uint32_t kMaxChaosRate = 1000;
 
 class Meters;  // run/monitor/shell/meters.h
 
@@ -53,7 +63,7 @@ enum class OnFinish : std::uint8_t {
 struct Task {
   net::Cluster cluster;
   net::TaskId self;
-  std::uint64_t incarnation = 0;  // of this process at its start: see incarnation.h
+  std::uint64_t incarnation = 0;  // of this process at its start: see below
   Timeouts timeouts;
   ChaosOptions faults = {};  // testing: faults in the frames of a trainer's step channels
   Transport transport = Transport::kAuto;
@@ -75,5 +85,45 @@ struct Task {
 // Returns the ps that hosts a range: its own, `replica` 0, or with --ps_replicas 2 the next one.
 [[nodiscard]] net::TaskId host_of_range(const net::Cluster& cluster, std::size_t range,
                                         std::uint8_t replica);
+
+// How long the tasks of a finished run are waited for. Tasks leave within 2 s. Workers evaluate the
+// result as the chief has done, in `evaluation`, after the chief has left. A multiple of both, for
+// a busy machine.
+[[nodiscard]] constexpr std::chrono::seconds finish_grace(std::chrono::nanoseconds evaluation) {
+  constexpr std::chrono::seconds kToLeave{10};
+  constexpr int kEvaluations = 3;
+  return kToLeave + std::chrono::ceil<std::chrono::seconds>(kEvaluations * evaluation);
+}
+
+// Identifies and orders the processes of one task: of two processes of a trainer the one with the
+// higher incarnation is the newer one, and every ps that sees both agrees, in whatever order they
+// come.
+//
+//  bits 63 to 20  milliseconds since 1970, by the clock of the machine that the process began on
+//  bits 19 to 0   random
+//
+// Clocks differ, and a process may start with a clock that is behind that of its predecessor. So a
+// trainer that has just started, and learns from a ps of a higher incarnation than its own, takes
+// one above that. Pure functions.
+inline constexpr unsigned kIncarnationRandomBits = 20;
+
+// Only the lowest bits of `random` count.
+[[nodiscard]] constexpr std::uint64_t make_incarnation(std::chrono::milliseconds since_1970,
+                                                       std::uint64_t random) noexcept {
+  const std::uint64_t low = random & ((std::uint64_t{1} << kIncarnationRandomBits) - 1);
+  return (static_cast<std::uint64_t>(since_1970.count()) << kIncarnationRandomBits) | low;
+}
+
+// Returns `fresh`, the incarnation of a process that begins now, or, if that is not above `other`,
+// an equally random one above `other`. (Only an impostor could send an incarnation so high that
+// none is above it.)
+[[nodiscard]] constexpr std::uint64_t incarnation_above(std::uint64_t other,
+                                                        std::uint64_t fresh) noexcept {
+  if (fresh > other) {
+    return fresh;
+  }
+  const std::chrono::milliseconds next((other >> kIncarnationRandomBits) + 1);
+  return make_incarnation(next, fresh);
+}
 
 }  // namespace disttf::roles

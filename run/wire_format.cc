@@ -4,9 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "math/bf16.h"
-#include "math/block_float.h"
 #include "math/model.h"
+#include "math/rounding.h"
 #include "net/wire/frame.h"
 #include "net/wire/sparse_gradient.h"
 

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -38,5 +39,24 @@ struct JsonStyle {
 
 [[nodiscard]] std::string json_text(const nlohmann::json& value, JsonStyle style = {});
 [[nodiscard]] std::string json_text(const nlohmann::ordered_json& value, JsonStyle style = {});
+
+// Members of untrusted JSON: a missing one, and one of another type, reads as null or empty. The
+// callers report which is missing.
+
+// An object's member; null if there is none, or `object` is not an object.
+template <typename Json>
+[[nodiscard]] const Json& member_of(const Json& object, std::string_view name) {
+  static const Json kNothing;
+  if (!object.is_object()) return kNothing;
+  const auto found = object.find(name);
+  return found == object.end() ? kNothing : *found;
+}
+
+// Empty if there is no such member, or it is not a text.
+template <typename Json>
+[[nodiscard]] std::string member_text(const Json& object, std::string_view name) {
+  const Json& member = member_of(object, name);
+  return member.is_string() ? member.template get<std::string>() : std::string();
+}
 
 }  // namespace disttf::data

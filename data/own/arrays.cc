@@ -12,10 +12,10 @@
 
 #include "data/dataset.h"
 #include "data/file.h"
-#include "data/own/block_words.h"
 #include "data/own/lower_case.h"
 #include "data/own/npy.h"
 #include "data/own/npz.h"
+#include "data/own/row_source.h"
 #include "data/own/shown_text.h"
 
 namespace disttf::data {

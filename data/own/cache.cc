@@ -14,11 +14,11 @@
 #include <system_error>
 #include <utility>
 
+#include "data/checksums.h"
 #include "data/file.h"
 #include "data/json/json_text.h"
 #include "data/own/row_source.h"
 #include "data/posix_file_system.h"
-#include "data/sha256.h"
 
 namespace disttf::data {
 namespace {

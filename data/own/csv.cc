@@ -6,10 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include "data/own/block_words.h"
 #include "data/own/class_name.h"
 #include "data/own/csv_cells.h"
 #include "data/own/in_order.h"
+#include "data/own/row_source.h"
 #include "data/own/shown_text.h"
 #include "data/own/table_head.h"
 #include "data/own/text_pieces.h"

@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "data/checksums.h"
 #include "data/error.h"
 #include "data/file.h"
 #include "data/gzip.h"
 #include "data/idx.h"
 #include "data/own/lower_case.h"
 #include "data/own/row_source.h"
-#include "data/sha256.h"
 
 namespace disttf::data {
 namespace {

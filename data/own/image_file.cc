@@ -150,7 +150,7 @@ bool read_png_header(PngState& state, ImageSize& size) {
 bool read_png_pixels(PngState& state, const ImageSize& size, std::size_t channels,
                      std::uint8_t* pixels, const std::atomic<bool>* is_stopped) {
   // libpng inflates each read completely, so a small read limits the output to half a megabyte.
-  constexpr std::size_t kReadBytes = 512;
+  constexpr std::size_t kPngReadBytes = 512;
   // A setjmp of its own: that of the header's function is invalid once the function has returned.
   switch (setjmp(png_jmpbuf(state.png))) {
     case 0:
@@ -160,7 +160,7 @@ bool read_png_pixels(PngState& state, const ImageSize& size, std::size_t channel
     default:
       return false;
   }
-  png_set_compression_buffer_size(state.png, kReadBytes);
+  png_set_compression_buffer_size(state.png, kPngReadBytes);
   png_set_read_user_transform_fn(state.png, &disttf_png_row);
   png_set_expand(state.png);  // palettes, 1 to 4 bits, a transparent colour
   // Every format becomes 8 bits a channel without transparency, the form of a row of pixels.

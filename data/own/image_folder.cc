@@ -11,12 +11,12 @@
 #include <system_error>
 #include <utility>
 
+#include "data/checksums.h"
 #include "data/file.h"
-#include "data/own/file_fingerprint.h"
+#include "data/own/cache.h"
 #include "data/own/image_file.h"
 #include "data/own/in_order.h"
 #include "data/own/lower_case.h"
-#include "data/sha256.h"
 
 namespace disttf::data {
 namespace {

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "data/checksums.h"
 #include "data/file.h"
 #include "data/own/classes.h"
 #include "data/own/findings.h"
@@ -19,7 +20,6 @@
 #include "data/own/shown_text.h"
 #include "data/own/source_files.h"
 #include "data/posix_file_system.h"
-#include "data/sha256.h"
 
 namespace disttf::data {
 namespace {

@@ -1,11 +1,13 @@
 // The common form of all formats of a user's file: rows of numbers, or images, each with a label.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/dataset.h"
@@ -72,6 +74,30 @@ class RowSource {
   [[nodiscard]] virtual std::uint64_t bytes_read() const noexcept = 0;
   // The size of all rows as arrays; 0 if it is not known before they are read.
   [[nodiscard]] virtual std::uint64_t converted_bytes() const noexcept { return 0; }
+};
+
+// Gives each label its index among the words of a block (RowBlock::words).
+//
+// Not thread-safe.
+class BlockWords {
+ public:
+  // `words` must outlive this.
+  explicit BlockWords(std::vector<std::string>& words) : words_(words) {}
+  std::uint32_t place_of(std::string_view word) {
+    if (last_ < words_.size() && words_[last_] == word) {
+      return last_;
+    }
+    const auto found = std::ranges::find(words_, word);
+    last_ = static_cast<std::uint32_t>(found - words_.begin());
+    if (found == words_.end()) {
+      words_.emplace_back(word);
+    }
+    return last_;
+  }
+
+ private:
+  std::vector<std::string>& words_;
+  std::uint32_t last_ = 0;
 };
 
 }  // namespace disttf::data

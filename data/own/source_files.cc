@@ -11,8 +11,8 @@
 
 #include "data/file.h"
 #include "data/own/arrays.h"
+#include "data/own/cache.h"
 #include "data/own/csv.h"
-#include "data/own/file_fingerprint.h"
 #include "data/own/image_folder.h"
 #include "data/own/libsvm.h"
 #include "data/own/lower_case.h"

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "data/crc32c.h"
+#include "data/checksums.h"
 #include "data/little_endian.h"
 #include "data/posix_file_system.h"
 #include "data/tensorboard/events.h"

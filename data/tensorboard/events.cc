@@ -1,8 +1,17 @@
 #include "data/tensorboard/events.h"
 
+#include <png.h>
+
+#include <algorithm>
 #include <array>
+#include <cassert>
+#include <cmath>
 #include <initializer_list>
+#include <limits>
+#include <new>
 #include <vector>
+
+#include "data/protobuf.h"
 
 namespace disttf::data {
 namespace {
@@ -104,6 +113,177 @@ void SummaryEvent::add_hparams(std::string_view tag, const ProtobufMessage& plug
 
 std::string SummaryEvent::event(const EventTime& time) const {
   return event_of(time).add_message(5, summary_).bytes();
+}
+
+std::vector<HistogramBucket> histogram(std::span<const float> values) {
+  double least = std::numeric_limits<double>::infinity();
+  double greatest = -least;
+  std::size_t finite = 0;
+  for (const float value : values) {
+    if (std::isfinite(value)) {
+      least = std::min(least, static_cast<double>(value));
+      greatest = std::max(greatest, static_cast<double>(value));
+      ++finite;
+    }
+  }
+  if (finite == 0) {
+    return {};
+  }
+  std::vector<HistogramBucket> buckets(kHistogramBuckets);
+  const double width = (greatest - least) / static_cast<double>(buckets.size());
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    buckets[i].left = least + width * static_cast<double>(i);
+    buckets[i].right =
+        // Exactly the largest value, which the sum can miss by a rounding error.
+        i + 1 == buckets.size() ? greatest : least + width * static_cast<double>(i + 1);
+  }
+  // All values are equal, and the division below would be 0 / 0.
+  if (width == 0) {
+    buckets.back().count = static_cast<double>(finite);
+    return buckets;
+  }
+  for (const float value : values) {
+    if (std::isfinite(value)) {
+      const double place = (static_cast<double>(value) - least) / width;
+      // The largest value itself belongs to the last bucket.
+      buckets[std::min(static_cast<std::size_t>(place), buckets.size() - 1)].count += 1;
+    }
+  }
+  return buckets;
+}
+
+namespace {
+
+// AttrValue: s 2, text; or list 1 {shape 7 {dim 2 {size 1}}}.
+ProtobufMessage shapes(std::span<const std::int64_t> shape) {
+  ProtobufMessage sizes;
+  for (const std::int64_t size : shape) {
+    sizes.add_message(2, ProtobufMessage().add_number(1, static_cast<std::uint64_t>(size)));
+  }
+  return ProtobufMessage().add_message(1, ProtobufMessage().add_message(7, sizes));
+}
+
+// attr 5, a map: {key 1, value 2}
+void add_attribute(ProtobufMessage& node, std::string_view name, const ProtobufMessage& value) {
+  node.add_message(5, ProtobufMessage().add_bytes(1, name).add_message(2, value));
+}
+
+}  // namespace
+
+// node 1 {name 1, op 2, input 3, device 4, attr 5}, versions 4 {producer 1}
+std::string graph_def(std::span<const GraphNode> nodes) {
+  constexpr std::uint64_t kProducer = 22;  // TensorFlow 1's version; readers accept any
+  ProtobufMessage graph;
+  for (const GraphNode& each : nodes) {
+    ProtobufMessage node;
+    node.add_bytes(1, each.name).add_bytes(2, each.op);
+    for (const std::string& input : each.inputs) {
+      node.add_bytes(3, input);
+    }
+    node.add_bytes(4, each.device);
+    add_attribute(node, "_output_shapes", shapes(each.shape));
+    for (const auto& [name, text] : each.attributes) {
+      add_attribute(node, name, ProtobufMessage().add_bytes(2, text));
+    }
+    graph.add_message(1, node);
+  }
+  return graph.add_message(4, ProtobufMessage().add_number(1, kProducer)).bytes();
+}
+
+namespace {
+
+// The DataType of a column, and the field of google.protobuf.Value that holds its values, by the
+// variant's alternative: bool, double, text.
+struct Kind {
+  std::uint64_t type;
+  std::uint32_t field;
+};
+constexpr Kind kKinds[] = {
+    {.type = 2, .field = 4}, {.type = 3, .field = 2}, {.type = 1, .field = 3}};
+
+const Kind& kind_of(const HyperParameter& parameter) { return kKinds[parameter.value.index()]; }
+
+ProtobufMessage value_of(const HyperParameter& parameter) {
+  const std::uint32_t field = kind_of(parameter).field;
+  ProtobufMessage value;
+  if (const auto* const flag = std::get_if<bool>(&parameter.value)) {
+    value.add_number(field, *flag ? 1 : 0);
+  } else if (const auto* const number = std::get_if<double>(&parameter.value)) {
+    value.add_double(field, *number);
+  } else {
+    value.add_bytes(field, std::get<std::string>(parameter.value));
+  }
+  return value;
+}
+
+// HParamsPluginData: version 1, which is 0 and therefore omitted, and one of experiment 2,
+// session_start_info 3, session_end_info 4.
+ProtobufMessage plugin_data(std::uint32_t field, const ProtobufMessage& data) {
+  return ProtobufMessage().add_message(field, data);
+}
+
+}  // namespace
+
+// time_created_secs 3, hparam_infos 4 {name 1, type 4}, metric_infos 5 {name 1 {group 1, tag 2},
+// display_name 3, dataset_type 5}
+ProtobufMessage experiment(double wall_time, std::span<const HyperParameter> parameters,
+                           std::span<const HyperMetric> metrics) {
+  constexpr std::uint64_t kTraining = 1;
+  constexpr std::uint64_t kValidation = 2;
+  ProtobufMessage all;
+  all.add_double(3, wall_time);
+  for (const HyperParameter& parameter : parameters) {
+    ProtobufMessage info;
+    info.add_bytes(1, parameter.name).add_number(4, kind_of(parameter).type);
+    all.add_message(4, info);
+  }
+  for (const HyperMetric& metric : metrics) {
+    ProtobufMessage info;
+    info.add_message(1, ProtobufMessage().add_bytes(2, metric.tag));
+    info.add_bytes(3, metric.display_name);
+    info.add_number(5, metric.is_training ? kTraining : kValidation);
+    all.add_message(5, info);
+  }
+  return plugin_data(2, all);
+}
+
+// hparams 1, a map: {key 1, value 2}; start_time_secs 5
+ProtobufMessage session_start(double wall_time, std::span<const HyperParameter> parameters) {
+  ProtobufMessage start;
+  for (const HyperParameter& parameter : parameters) {
+    ProtobufMessage entry;
+    entry.add_bytes(1, parameter.name).add_message(2, value_of(parameter));
+    start.add_message(1, entry);
+  }
+  start.add_double(5, wall_time);
+  return plugin_data(3, start);
+}
+
+ProtobufMessage session_end(double wall_time, bool is_success) {
+  constexpr std::uint64_t kSuccess = 1;
+  constexpr std::uint64_t kFailure = 2;
+  ProtobufMessage end;
+  end.add_number(1, is_success ? kSuccess : kFailure).add_double(2, wall_time);
+  return plugin_data(4, end);
+}
+
+std::string encode_png(std::span<const std::uint8_t> pixels, std::size_t height, std::size_t width,
+                       std::size_t channels) {
+  assert(pixels.size() == height * width * channels);
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.height = static_cast<png_uint_32>(height);
+  image.width = static_cast<png_uint_32>(width);
+  image.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  std::string file(PNG_IMAGE_PNG_SIZE_MAX(image), '\0');
+  png_alloc_size_t size = file.size();
+  // An image in memory can fail only for lack of memory.
+  if (png_image_write_to_memory(&image, file.data(), &size, /*convert_to_8_bit=*/0, pixels.data(),
+                                /*row_stride=*/0, nullptr) == 0) {
+    throw std::bad_alloc();
+  }
+  file.resize(size);
+  return file;
 }
 
 }  // namespace disttf::data

@@ -1,9 +1,10 @@
+#include "main/completion.h"
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <stdexcept>
 
 #include "main/commands/registry.h"
-#include "main/completion_scripts.h"
 #include "main/flag_values.h"
 #include "net/wire/text.h"
 

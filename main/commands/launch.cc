@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "main/commands/launch_flags.h"
-#include "main/commands/launch_options.h"
 #include "main/commands/registry.h"
 #include "main/commands/task_actions.h"
 #include "main/flags/addresses.h"

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "main/commands/registry.h"
-#include "main/flags/passed_on.h"
 #include "main/flags/run.h"
 #include "main/render_flags.h"
 #include "net/wire/text.h"

@@ -9,9 +9,9 @@
 #include <system_error>
 
 #include "main/environment.h"
-#include "net/http/tls.h"
+#include "net/http/http_connection.h"
 #include "net/tls/credentials.h"
-#include "storage/store/core/google_federation.h"
+#include "storage/store/core/google_identity.h"
 #include "storage/store/core/store_url.h"
 #include "storage/store/shell/store_environment.h"
 

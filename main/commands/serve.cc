@@ -12,7 +12,6 @@
 #include "main/flags/addresses.h"
 #include "main/flags/cluster.h"
 #include "main/flags/flag_group.h"
-#include "main/flags/group_names.h"
 #include "main/flags/model_input.h"
 #include "main/flags/network.h"
 #include "main/version.h"

@@ -4,7 +4,7 @@
 #include "main/commands/registry.h"
 #include "main/commands/resolution_text.h"
 #include "main/commands/task_command.h"
-#include "main/flags/passed_on.h"
+#include "main/flags/run.h"
 #include "main/version.h"
 #include "roles/servers/shell/task_server.h"
 

@@ -7,10 +7,8 @@
 #include "main/commands/sandbox_needs.h"
 #include "main/flags/addresses.h"
 #include "main/flags/flag_group.h"
-#include "main/flags/group_names.h"
 #include "net/wire/text.h"
 #include "run/monitor/shell/plot_command.h"
-#include "run/monitor/shell/record_page.h"
 
 namespace disttf {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "main/commands/action.h"
+#include "main/commands/command.h"
 #include "roles/evaluator/evaluator.h"
 #include "roles/launch/shell/launcher.h"
 #include "roles/trainer/shell/trainer.h"

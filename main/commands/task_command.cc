@@ -7,12 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "main/commands/launch_options.h"
+#include "main/commands/launch_flags.h"
 #include "main/commands/resolution_text.h"
 #include "main/commands/task_actions.h"
 #include "main/flag_values.h"
 #include "main/flags/flag_group.h"
-#include "main/flags/group_names.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/program_command.h"
 #include "run/process/machine.h"

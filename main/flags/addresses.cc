@@ -9,7 +9,6 @@
 
 #include "main/flag_values.h"
 #include "main/flags/flag_group.h"
-#include "main/flags/group_names.h"
 #include "net/wire/text.h"
 
 namespace disttf {

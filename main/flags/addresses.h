@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "run/monitor/shell/address_files.h"
+#include "run/monitor/shell/address_access.h"
 #include "run/monitor/shell/metrics_address.h"
 #include "run/monitor/shell/page_server.h"
 

@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include "main/flags/flag_group.h"
-#include "main/flags/group_names.h"
 #include "net/resolvers/tf_config.h"
 #include "run/run_config.h"
 

@@ -5,7 +5,6 @@
 
 #include "main/flag_values.h"
 #include "main/flags/flag_group.h"
-#include "main/flags/group_names.h"
 
 namespace disttf {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "main/flag_values.h"
 #include "main/flags/flag_group.h"
-#include "main/flags/group_names.h"
 #include "run/run_config.h"
 #include "run/setting.h"
 

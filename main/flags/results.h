@@ -6,7 +6,7 @@
 #include <string>
 
 #include "main/setting_flags.h"
-#include "run/checkpoint_options.h"
+#include "run/output_options.h"
 
 namespace disttf {
 

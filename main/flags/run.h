@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "main/flags/addresses.h"
 #include "main/flags/data.h"
@@ -35,5 +36,12 @@ struct RunFlags {
   // As OutputFlags has it.
   [[nodiscard]] std::string summary_directory() const;
 };
+
+// The given flags as arguments for tasks, for the commands that start or render them.
+
+// The given options as arguments for tasks: "--train_steps=100".
+[[nodiscard]] std::vector<std::string> arguments_for_children(const CLI::App& app);
+// The same for the processes that a server starts; the driver sets their timeouts.
+[[nodiscard]] std::vector<std::string> arguments_for_tasks(const CLI::App& app);
 
 }  // namespace disttf

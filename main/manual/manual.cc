@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "main/commands/registry.h"
-#include "main/flags/group_names.h"
+#include "main/flags/flag_group.h"
 #include "main/help_text.h"
 
 namespace disttf {

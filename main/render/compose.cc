@@ -6,9 +6,9 @@
 #include <string>
 
 #include "main/render/document.h"
-#include "main/render/rendered.h"
 #include "main/render/run_secret.h"
 #include "main/render/services.h"
+#include "main/render/targets.h"
 #include "main/render/user_program.h"
 
 namespace disttf::render {

@@ -3,7 +3,7 @@
 // The TensorFlow package can only start a Python module, no other program. Its options contain all
 // that is needed; dcos_options.h reads them.
 #include "main/render/marathon.h"
-#include "main/render/rendered.h"
+#include "main/render/targets.h"
 
 namespace disttf::render {
 

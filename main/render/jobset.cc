@@ -8,7 +8,7 @@
 
 #include "main/render/document.h"
 #include "main/render/pod.h"
-#include "main/render/rendered.h"
+#include "main/render/targets.h"
 #include "main/render/user_program.h"
 
 namespace disttf::render {

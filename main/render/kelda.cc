@@ -7,8 +7,8 @@
 
 #include "data/json/json_text.h"
 #include "main/render/document.h"
-#include "main/render/rendered.h"
 #include "main/render/run_secret.h"
+#include "main/render/targets.h"
 #include "main/render/user_program.h"
 
 namespace disttf::render {

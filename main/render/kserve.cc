@@ -9,7 +9,7 @@
 
 #include "main/render/document.h"
 #include "main/render/pod.h"
-#include "main/render/rendered.h"
+#include "main/render/targets.h"
 #include "net/wire/text.h"
 
 namespace disttf::render {

@@ -318,4 +318,133 @@ Json object_metadata(const Deployment& deployment, const std::string& name) {
   return metadata;
 }
 
+// Scheduling of pods: the scheduler, their priority, and their spread over nodes.
+
+namespace {
+
+bool places_by_volcano(const Deployment& deployment) {
+  return deployment.scheduling.gang == Gang::kVolcano;
+}
+
+}  // namespace
+
+// Without the evaluator: the run does not wait for it.
+std::size_t gang_size(const Deployment& deployment) {
+  return deployment.task_count() - (deployment.group(net::Job::kEvaluator) != nullptr ? 1 : 0);
+}
+
+void add_to_gang(const Deployment& deployment, const TaskGroup& group, Json& pod_template) {
+  // The annotation and the scheduler belong together: another scheduler would place a pod of the
+  // gang alone.
+  if (places_by_volcano(deployment) && group.job != net::Job::kEvaluator) {
+    pod_template["metadata"]["annotations"]["scheduling.k8s.io/group-name"] = deployment.name;
+    pod_template["spec"]["schedulerName"] = kVolcano;
+  }
+}
+
+std::string pod_group_text(const Deployment& deployment) {
+  if (!places_by_volcano(deployment)) {
+    return {};
+  }
+  const Scheduling& scheduling = deployment.scheduling;
+  Json json;
+  json["apiVersion"] = "scheduling.volcano.sh/v1beta1";
+  json["kind"] = "PodGroup";
+  json["metadata"] = object_metadata(deployment, deployment.name);
+  json["spec"]["minMember"] = gang_size(deployment);
+  if (!scheduling.queue.empty()) {
+    json["spec"]["queue"] = scheduling.queue;
+  }
+  if (!scheduling.priority.empty()) {
+    json["spec"]["priorityClassName"] = scheduling.priority;
+  }
+  return "---\n" + to_yaml_text(json);
+}
+
+void add_to_queue(const Deployment& deployment, Json& metadata, Json& spec) {
+  if (deployment.scheduling.gang == Gang::kKueue) {
+    metadata["labels"]["kueue.x-k8s.io/queue-name"] = deployment.scheduling.queue;
+    spec["#suspend"] = "Kueue sets it to false when there is room for all of it.";
+    spec["suspend"] = true;
+  }
+}
+
+void refuse_kueue(const Deployment& deployment, std::string_view target, std::string_view objects) {
+  if (deployment.scheduling.gang == Gang::kKueue) {
+    refuse("gang", "kueue",
+           "allowed for " + std::string(target) + ", whose " + std::string(objects) +
+               " it would admit one by one; jobset, trainjob and tfjob are admitted as a whole");
+  }
+}
+
+void add_scheduling(const Deployment& deployment, const std::string& app, Json& spec) {
+  const Scheduling& scheduling = deployment.scheduling;
+  if (!scheduling.priority.empty()) {
+    spec["priorityClassName"] = scheduling.priority;
+  }
+  // The constraint counts pods by their label, so pods without one are not spread.
+  if (!scheduling.spread.empty() && !app.empty()) {
+    Json constraint;
+    constraint["topologyKey"] = scheduling.spread;
+    constraint["maxSkew"] = 1;
+    // A preference: the run must start with fewer nodes than tasks, too.
+    constraint["whenUnsatisfiable"] = "ScheduleAnyway";
+    constraint["labelSelector"]["matchLabels"]["app"] = app;
+    spec["topologySpreadConstraints"].push_back(std::move(constraint));
+  }
+}
+
+// The Indexed Job of one group of tasks: a Job of Kubernetes, or a template of a JobSet.
+
+namespace {
+
+// Which exit codes fail a Job at once, and which failures do not count.
+Json failure_policy() {
+  Json permanent;
+  permanent["action"] = "FailJob";
+  permanent["onExitCodes"]["containerName"] = "disttf";
+  permanent["onExitCodes"]["operator"] = "In";
+  // Any other code, such as 138 or that of a signal, counts as a failure and is retried.
+  permanent["onExitCodes"]["values"] = {1, 2, 3, 4};
+  Json condition;
+  condition["type"] = "DisruptionTarget";
+  condition["status"] = "True";
+  Json moved;
+  moved["#action"] = "A pod that its node lost or evicted";
+  moved["action"] = "Ignore";
+  moved["onPodConditions"].push_back(std::move(condition));
+  Json policy;
+  policy["rules"] = {std::move(permanent), std::move(moved)};
+  return policy;
+}
+
+}  // namespace
+
+Json indexed_job_spec(const Deployment& deployment, const TaskGroup& group,
+                      const std::vector<std::string>& arguments) {
+  Json spec;
+  spec["completionMode"] = "Indexed";
+  spec["completions"] = group.count;
+  // All at once: the tasks wait for each other.
+  spec["parallelism"] = group.count;
+  spec["#backoffLimit"] = "So many failed pods are replaced; disttf exits 138 when it wants that.";
+  spec["backoffLimit"] = kMaxFailures;
+  spec["#podFailurePolicy"] = "These codes are permanent: starting again would not help.";
+  spec["podFailurePolicy"] = failure_policy();
+  Json& pod = spec["template"];
+  Json labels;
+  labels["app"] = deployment.name;
+  pod["metadata"] = pod_metadata(deployment, std::move(labels));
+  pod["spec"]["subdomain"] = deployment.name;
+  pod["spec"]["#restartPolicy"] = "A failed pod is replaced by a new one of the same name.";
+  pod["spec"]["restartPolicy"] = "Never";
+  pod["spec"].update(pod_spec(deployment, group,
+                              {.container = "disttf",
+                               .port_name = "disttf",
+                               .app = deployment.name,
+                               .arguments = arguments}));
+  add_to_gang(deployment, group, pod);
+  return spec;
+}
+
 }  // namespace disttf::render

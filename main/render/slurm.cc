@@ -10,8 +10,8 @@
 #include <string>
 
 #include "main/render/document.h"
-#include "main/render/rendered.h"
 #include "main/render/run_secret.h"
+#include "main/render/targets.h"
 #include "main/render/user_program.h"
 
 namespace disttf::render {

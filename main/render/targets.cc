@@ -1,8 +1,7 @@
+#include "main/render/targets.h"
+
 #include <algorithm>
 #include <array>
-
-#include "main/render/rendered.h"
-#include "main/render/target.h"
 
 namespace disttf::render {
 namespace {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/memory/packet_socket.h"
+#include "net/memory/program_channel.h"
 #include "roles/launch/shell/child_process.h"
 #include "run/process/start_thread.h"
 #include "run/program/program_message.h"

@@ -8,7 +8,7 @@
 // All three are bit-identical on every instruction set: the kernels have their own exp.
 #pragma once
 
-#include "math/layers/layer_type.h"
+#include "math/layers/registry.h"
 
 namespace disttf::math {
 

@@ -26,7 +26,7 @@
 // row's mean from the overall mean. So the bits depend only on the batch.
 #pragma once
 
-#include "math/layers/layer_type.h"
+#include "math/layers/registry.h"
 
 namespace disttf::math {
 

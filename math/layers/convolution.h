@@ -20,7 +20,7 @@
 // products, in the order of math/convolution_products.h.
 #pragma once
 
-#include "math/layers/layer_type.h"
+#include "math/layers/registry.h"
 
 namespace disttf::math {
 

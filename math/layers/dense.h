@@ -10,7 +10,7 @@
 // rows of the batch; a bias's is the sum over these from first to last.
 #pragma once
 
-#include "math/layers/layer_type.h"
+#include "math/layers/registry.h"
 
 namespace disttf::math {
 

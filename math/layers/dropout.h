@@ -7,7 +7,7 @@
 // 1/65536. Kept for the backward pass: the factor of each number.
 #pragma once
 
-#include "math/layers/layer_type.h"
+#include "math/layers/registry.h"
 
 namespace disttf::math {
 

@@ -2,7 +2,7 @@
 // position, the channels of a position. Nothing is computed.
 #pragma once
 
-#include "math/layers/layer_type.h"
+#include "math/layers/registry.h"
 
 namespace disttf::math {
 

@@ -10,7 +10,7 @@
 // Where windows overlap, a position's deltas are added window by window, row by row.
 #pragma once
 
-#include "math/layers/layer_type.h"
+#include "math/layers/registry.h"
 
 namespace disttf::math {
 

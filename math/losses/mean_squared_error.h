@@ -4,7 +4,7 @@
 // Squares are added in the order of the rows, in double.
 #pragma once
 
-#include "math/losses/loss.h"
+#include "math/losses/registry.h"
 
 namespace disttf::math {
 

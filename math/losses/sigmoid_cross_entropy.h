@@ -6,7 +6,7 @@
 // The kernel (math/kernels_table.h) adds classes in order, then rows in order.
 #pragma once
 
-#include "math/losses/loss.h"
+#include "math/losses/registry.h"
 
 namespace disttf::math {
 

@@ -5,7 +5,7 @@
 // The kernel (math/kernels_table.h) defines the order of its sums.
 #pragma once
 
-#include "math/losses/loss.h"
+#include "math/losses/registry.h"
 
 namespace disttf::math {
 

@@ -1,3 +1,5 @@
+// The steps of a model's answer, and the graphs made of them: ONNX, SavedModel.
+//
 // The steps by which a trained model computes an answer, for other programs to repeat: scaling,
 // layers, and the function that turns the last outputs into probabilities.
 //
@@ -15,6 +17,7 @@
 
 #include "math/layers/operation.h"
 #include "math/shape.h"
+#include "model/export/model_facts.h"
 #include "model/trained_model.h"
 
 namespace disttf::roles {
@@ -60,5 +63,33 @@ struct AnswerSteps {
 };
 
 [[nodiscard]] AnswerSteps answer_steps_of(const TrainedModel& model);
+
+// Writes a trained model as ONNX: opset 13, IR version 7, which every runtime since 2020 accepts,
+// with any batch size.
+//
+//   input   "images"   float [N, channels, height, width], values from 0 to 255
+//           "numbers"  float [N, columns], as a table has them
+//   output  "probabilities" float [N, classes], or "value" float [N, 1]
+//
+// Scaling is in the graph. Weights of convolutions are transposed to [units, channels, kernel,
+// kernel]. The rows of a dense layer behind an image are in channel, height, width order.
+//
+// A pure function; callable from any thread.
+
+// The file's bytes. `version`: of disttf.
+[[nodiscard]] std::string onnx_model(const AnswerSteps& answer, const ModelFacts& facts,
+                                     const std::string& version);
+
+// Writes a trained model as a TensorFlow SavedModel: a graph whose weights are constants, with the
+// signature `serving_default` and the tag `serve`.
+//
+//   input   "images"   float [-1, height, width, channels], values from 0 to 255
+//           "numbers"  float [-1, columns], as a table has them
+//   output  "probabilities" float [-1, classes], or "value" float [-1, 1]
+//
+// A pure function; callable from any thread.
+
+// The bytes of saved_model.pb.
+[[nodiscard]] std::string saved_model(const AnswerSteps& answer);
 
 }  // namespace disttf::roles

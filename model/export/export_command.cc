@@ -11,10 +11,7 @@
 
 #include "math/evaluation.h"
 #include "model/export/answer_steps.h"
-#include "model/export/export_files.h"
 #include "model/export/model_facts.h"
-#include "model/export/onnx_model.h"
-#include "model/export/saved_model.h"
 #include "model/export/weights_files.h"
 #include "model/model_files.h"
 #include "net/wire/text.h"

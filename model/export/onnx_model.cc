@@ -1,5 +1,3 @@
-#include "model/export/onnx_model.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -12,6 +10,7 @@
 
 #include "data/little_endian.h"
 #include "data/protobuf.h"
+#include "model/export/answer_steps.h"
 #include "model/weight_order.h"
 
 namespace disttf::roles {

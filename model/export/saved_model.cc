@@ -1,5 +1,3 @@
-#include "model/export/saved_model.h"
-
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "data/protobuf.h"
+#include "model/export/answer_steps.h"
 
 namespace disttf::roles {
 namespace {

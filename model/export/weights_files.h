@@ -7,10 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "data/file_system.h"
 #include "data/safetensors.h"
 #include "model/export/model_facts.h"
 #include "model/trained_model.h"
@@ -31,5 +33,14 @@ using DirectoryFiles = std::vector<std::pair<std::string, std::string>>;
 
 // A checkpoint without optimizer state; its directory may have any name.
 [[nodiscard]] DirectoryFiles disttf_model(const TrainedModel& model);
+
+// Writes a model's files into a directory atomically: a reader finds all of them or none, also
+// after a power cut.
+
+// Writes the files into "NAME.disttf-MARK" beside the final name, syncs, renames. With `replaces`
+// the existing directory is renamed first: for a moment the name does not exist. Throws
+// std::system_error with a sentence that names a path, after restoring the existing directory.
+void write_directory(data::FileSystem& files, const std::filesystem::path& directory,
+                     const DirectoryFiles& contents, const std::string& mark, bool replaces);
 
 }  // namespace disttf::roles

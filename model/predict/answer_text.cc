@@ -12,7 +12,7 @@
 #include "data/json/json_text.h"
 #include "math/evaluation.h"
 #include "net/wire/text.h"
-#include "run/json_values.h"
+#include "run/config_json.h"
 
 namespace disttf::roles {
 namespace {

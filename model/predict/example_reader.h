@@ -3,7 +3,7 @@
 //   PNG, JPEG   one image, of the model's height and width
 //   IDX         images, as in MNIST
 //   NPY         [rows, ...] bytes or numbers; a single example has no first dimension
-//   else        a table: CSV (table_examples.h)
+//   else        a table: CSV (read_table_examples)
 //
 // Any of them may be gzipped. All functions throw data::UnusableData with a sentence that begins
 // with the file's name. Pure; callable from any thread.
@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/trained_model.h"
@@ -46,5 +47,16 @@ inline constexpr std::size_t kMostExampleBytes = std::size_t{1} << 30U;
 // The class of that name; nullopt: there is none.
 [[nodiscard]] std::optional<std::size_t> class_called(const TrainedModel& model,
                                                       std::string_view name);
+
+// Parses a table of text into examples: CSV with commas, semicolons, tabs or bars, as training
+// reads it (data/own/table_head.h, class_name.h, text_encoding.h), so a training file works for
+// inference, too. Columns are matched by name where the first line has the training names, in any
+// order; others are ignored. Without a line of names a row has exactly the model's numbers, or all
+// columns of a table that was trained without names. Labels, if present, are compared with the
+// answers.
+
+// Throws data::UnusableData with file, line and column.
+[[nodiscard]] Examples read_table(std::string_view text, const std::string& name,
+                                  const TrainedModel& model);
 
 }  // namespace disttf::roles

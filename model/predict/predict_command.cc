@@ -22,9 +22,8 @@
 #include "net/waiting/interrupt.h"
 #include "net/wire/text.h"
 #include "run/outcome.h"
-#include "run/process/available_memory.h"
-#include "run/process/finish.h"
 #include "run/process/log.h"
+#include "run/process/resource_limits.h"
 #include "run/process/stop_signal.h"
 #include "run/result_text.h"
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "net/http/http_status.h"
-#include "net/http/same_secret.h"
 #include "net/tls/private_file.h"
 #include "net/wire/text.h"
 

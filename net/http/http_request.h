@@ -4,7 +4,7 @@
 // it are not parsed, but reported. Accepts HTTP/1.1 and HTTP/1.0; ignores an offer to upgrade (RFC
 // 9110, 7.8). Stricter than the standard where proxies and servers have interpreted the same bytes
 // differently: Transfer-Encoding must be "chunked", never beside Content-Length
-// (net/http/http_chunks.h); no ambiguous lines (net/http/http_head_lines.h); no repeated
+// (net/http/http_framing.h); no ambiguous lines (net/http/http_framing.h); no repeated
 // single-value field; Host is required in HTTP/1.1; only normalised paths. A target in absolute
 // form counts as the path and Host that it contains (RFC 9112, 3.2.2). Pure; use by one thread.
 #pragma once
@@ -15,8 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/http/http_chunks.h"
-#include "net/http/http_head_lines.h"
+#include "net/http/http_framing.h"
 
 namespace disttf::net {
 

@@ -2,8 +2,8 @@
 
 #include <system_error>
 
+#include "net/http/access_tokens.h"
 #include "net/http/http_status.h"
-#include "net/http/same_secret.h"
 
 namespace disttf::net {
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "net/http/browser_guard.h"
-#include "net/tcp/resolve.h"
+#include "net/tcp/lookup.h"
 
 namespace disttf::net {
 namespace {

@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "net/http/tls.h"
+#include "net/http/http_connection.h"
 #include "net/tls/certificate_files.h"
 #include "net/tls/tls_error.h"
 

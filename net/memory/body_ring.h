@@ -22,7 +22,6 @@
 
 #include "net/memory/handover.h"
 #include "net/memory/header_mailbox.h"
-#include "net/memory/mailbox_memory.h"
 #include "net/memory/shared_memory.h"
 #include "net/wire/frame.h"
 

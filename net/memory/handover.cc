@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "net/waiting/last_error.h"
+#include "net/waiting/descriptor.h"
 
 namespace disttf::net {
 namespace {

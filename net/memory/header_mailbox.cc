@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <system_error>
 
 #include "net/wire/codec.h"
 
@@ -109,6 +110,18 @@ Left PeerMailbox::leave(HeaderMailbox own, const FrameHeader& header) const noex
   // Read after the header is written. The reader sets its flag and then polls, so one of the two
   // sees what the other did.
   return is_parked() ? Left::kHeaderAndWake : Left::kHeader;
+}
+
+std::unique_ptr<MailboxMemory> MailboxMemory::create(const Shape& shape) {
+  std::error_code error;  // any error means: send frames
+  auto memory = SharedMemory::create(shape.size(), error);
+  return memory ? std::unique_ptr<MailboxMemory>(new MailboxMemory(std::move(memory), shape))
+                : nullptr;
+}
+
+void MailboxMemory::set_parked(bool parked) noexcept {
+  const auto flag = memory_->bytes().subspan(shape_.parked_flag(), kParkedFlagBytes);
+  net::set_parked(ParkedFlag(flag), parked);
 }
 
 }  // namespace disttf::net

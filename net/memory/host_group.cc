@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "net/waiting/last_error.h"
+#include "net/waiting/descriptor.h"
 
 namespace disttf::net {
 

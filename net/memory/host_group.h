@@ -40,7 +40,7 @@
 #include "net/waiting/descriptor.h"
 #include "net/waiting/interrupt.h"
 #include "net/waiting/spin_then_park.h"
-#include "net/wire/generation.h"
+#include "net/wire/frame.h"
 
 namespace disttf::net {
 

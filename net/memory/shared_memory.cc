@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "net/waiting/last_error.h"
+#include "net/waiting/descriptor.h"
 #include "net/wire/frame.h"
 
 namespace disttf::net {

@@ -21,7 +21,7 @@
 #include <system_error>
 #include <vector>
 
-#include "net/memory/body_location.h"
+#include "net/memory/bodies_in_place.h"
 #include "net/waiting/descriptor.h"
 #include "net/wire/body_fields.h"
 

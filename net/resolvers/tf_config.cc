@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/resolvers/resolver.h"
 #include "net/wire/text.h"
 
 namespace disttf::net {
@@ -295,6 +296,21 @@ std::optional<ClusterAndTask> parse_tf_config(std::string_view json) {
   ClusterAndTask result{build_cluster(*jobs), *task, jobs->warnings};
   validate(result.cluster, result.task, FieldNames(*jobs).fields());
   return result;
+}
+
+// TF_CONFIG, the variable: set by Kubeflow's TFJob, Volcano, TonY and cloud services.
+
+std::optional<Found> find_in_tf_config(const ClusterFlags& /*flags*/,
+                                       const Environment& environment) {
+  const auto json = variable(environment, "TF_CONFIG");
+  std::optional<ClusterAndTask> answer = parse_tf_config(json.value_or(""));
+  if (!answer) return std::nullopt;
+  Found found{std::move(*answer), {}};
+  const TaskId& task = found.answer.task;
+  found.facts = {{"job", std::string(job_name(task.job)), "TF_CONFIG.task.type"},
+                 {"index", std::to_string(task.index), "TF_CONFIG.task.index"}};
+  add_cluster_facts(found.facts, found.answer.cluster, "TF_CONFIG");
+  return found;
 }
 
 }  // namespace disttf::net

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "net/tcp/resolve.h"
-#include "net/tcp/same_host.h"
+#include "net/tcp/lookup.h"
+#include "net/tcp/sockets.h"
 #include "net/tls/byte_stream.h"
 #include "net/tls/tls_stream.h"
 #include "net/waiting/spin_then_park.h"

@@ -12,7 +12,7 @@
 #include <span>
 #include <system_error>
 
-#include "net/memory/body_location.h"
+#include "net/memory/bodies_in_place.h"
 #include "net/waiting/interrupt.h"
 #include "net/wire/address.h"
 #include "net/wire/frame.h"
@@ -88,7 +88,7 @@ class Channel {
 };
 
 // Resolves the name again and connects over TCP (TCP_NODELAY). Tries every address of the name and
-// divides the time until the deadline among them. See net/tcp/resolve.h for name resolution.
+// divides the time until the deadline among them. See net/tcp/lookup.h for name resolution.
 // `interrupt` is borrowed for the channel's life. On failure returns nullptr and sets `error`: that
 // of the last address tried, or why the name has no address.
 [[nodiscard]] std::unique_ptr<Channel> connect_tcp(const Address& address,

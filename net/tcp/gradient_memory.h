@@ -15,7 +15,7 @@
 #include <span>
 #include <utility>
 
-#include "net/memory/mailbox_memory.h"
+#include "net/memory/header_mailbox.h"
 #include "net/memory/shared_memory.h"
 #include "net/tcp/channel.h"
 

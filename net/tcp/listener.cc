@@ -14,13 +14,12 @@
 #include <system_error>
 #include <utility>
 
+#include "net/tcp/lookup.h"
 #include "net/tcp/pre_handshake_queue.h"
-#include "net/tcp/resolve.h"
 #include "net/tcp/spawn.h"
 #include "net/tls/credentials.h"
 #include "net/waiting/as_tuple.h"
 #include "net/waiting/descriptor.h"
-#include "net/waiting/descriptor_limit.h"
 #include "net/wire/bare_message.h"
 
 namespace disttf::net {

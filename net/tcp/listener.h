@@ -34,7 +34,7 @@ struct ListenerOptions {
   Cluster cluster;        // a HELLO must carry its hash and speak from one of its tasks
   std::string self_text;  // for refusals: "ps 0 (ps0:2222)"
   // For `disttf server`, whose own cluster is not that of the runs it trains in
-  // (net/wire/run_task_request.h). `vacant`: a HELLO to a task of such a run that has not started
+  // (net/wire/server_requests.h). `vacant`: a HELLO to a task of such a run that has not started
   // yet is closed without an answer, so its peers retry. `busy`: a HELLO to the server while its
   // task has the port is refused with kExitRestartMe.
   std::optional<ClusterHash> vacant;

@@ -1,5 +1,5 @@
-// A name lookup that runs on threads of its own, because getaddrinfo cannot be interrupted. Used by
-// net/tcp/resolve.h and net/tcp/name_lookup.h.
+// Name resolution with a deadline that holds: blocking, and inside an event loop. A lookup runs on
+// threads of its own, because getaddrinfo cannot be interrupted.
 //
 // One getaddrinfo asks for IPv4 and IPv6 addresses and returns when both answers are there. If a
 // name server answers one query and drops the other, it takes 20 seconds and more. (Old appliances
@@ -9,6 +9,8 @@
 #pragma once
 
 #include <algorithm>
+#include <asio/any_io_executor.hpp>
+#include <asio/awaitable.hpp>
 #include <asio/ip/tcp.hpp>
 #include <chrono>
 #include <cstdint>
@@ -16,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -69,5 +72,43 @@ void ask_each_family(const std::shared_ptr<Lookup>& lookup) noexcept;
 // Endpoints of numeric addresses and localhost, which need no lookup; nullopt for any other name.
 [[nodiscard]] std::optional<std::vector<asio::ip::tcp::endpoint>> known_endpoints(
     const Address& address);
+
+// Returns every endpoint of the address, in the resolver's order. Looks the name up on each call,
+// because a restarted task may have a new address. Numeric hosts and "localhost" (127.0.0.1, then
+// ::1) need no resolver and no file. Any other name needs a detached thread, because getaddrinfo
+// cannot be interrupted. At the deadline or the interrupt the thread is left behind with its own
+// data and ends when the resolver returns (glibc: within about half a minute). If the answer for
+// one address family is missing, the other one's is used after a second. `ask`
+// replaces getaddrinfo in tests.
+// Empty, and `error` set, when there is none. Callable from any thread.
+[[nodiscard]] std::vector<asio::ip::tcp::endpoint> resolve(const Address& address,
+                                                           const Interrupt& interrupt,
+                                                           Deadline deadline,
+                                                           std::error_code& error, Ask ask = {});
+
+// "10.0.0.7:51312", "[fe80::1]:51312". An IPv4 address that is mapped into IPv6 is written as IPv4.
+[[nodiscard]] std::string endpoint_text(const asio::ip::tcp::endpoint& endpoint);
+// The text of the other end of this connection, or "a peer that has gone".
+[[nodiscard]] std::string peer_endpoint_text(int socket);
+
+// Name resolution inside an event loop, without blocking it. A lookup that outlasts its caller is
+// reused by the next call. So at most one thread is left behind, however often an unresponsive
+// resolver is asked.
+//
+// Use on the thread that runs the loop. The destructors of this object and of the loop do not wait
+// for a lookup.
+class NameLookup {
+ public:
+  // `ask` replaces getaddrinfo in tests.
+  explicit NameLookup(Ask ask = {}) : ask_(std::move(ask)) {}
+
+  // At most one call at a time. REQUIRES: this object outlives the call.
+  [[nodiscard]] asio::awaitable<std::vector<asio::ip::tcp::endpoint>> resolve(
+      asio::any_io_executor executor, Address address, Deadline deadline, std::error_code& error);
+
+ private:
+  Ask ask_;
+  std::shared_ptr<Lookup> pending_;  // null: none is under way
+};
 
 }  // namespace disttf::net

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "net/tls/tls_socket.h"
-#include "net/waiting/last_error.h"
+#include "net/waiting/descriptor.h"
 
 namespace disttf::net {
 namespace {

@@ -7,8 +7,8 @@
 #include <exception>
 #include <utility>
 
-#include "net/tcp/resolve.h"
-#include "net/tcp/same_host.h"
+#include "net/tcp/lookup.h"
+#include "net/tcp/sockets.h"
 #include "net/tcp/spawn.h"
 #include "net/waiting/as_tuple.h"
 #include "net/waiting/interrupt.h"

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "net/waiting/last_error.h"
+#include "net/waiting/descriptor.h"
 #include "net/wire/text.h"
 
 namespace disttf::net {

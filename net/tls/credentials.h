@@ -39,7 +39,7 @@ class Proof {
   // For the accepting end: why this HELLO does not match the peer, as the rest of a sentence about
   // this task; nullopt: it matches.
   [[nodiscard]] virtual std::optional<std::string> misfit(const Hello& hello) const = 0;
-  // Whether the peer may send requests to servers as their driver (net/wire/run_task_request.h).
+  // Whether the peer may send requests to servers as their driver (net/wire/server_requests.h).
   [[nodiscard]] virtual bool may_drive() const = 0;
   // Details of an error; `self`: this task. Empty: there are none.
   [[nodiscard]] virtual std::string detail(std::error_code error,

@@ -1,7 +1,10 @@
 // Files that a process reads again when they change: secrets, certificates, tokens.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <chrono>
+#include <ctime>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -10,9 +13,34 @@
 #include <string_view>
 #include <vector>
 
-#include "net/tls/file_seen.h"
-
 namespace disttf::net {
+
+// The state of a file when it was read last, as far as the file system shows it without a read.
+struct FileSeen {
+  timespec changed{};   // modification of the contents
+  timespec touched{};   // modification of contents, name or permissions
+  long long size = -1;  // -1: none was seen
+  unsigned long long inode = 0;
+
+  [[nodiscard]] static FileSeen of(const struct stat& status) noexcept {
+    return {.changed = status.st_mtim,
+            .touched = status.st_ctim,
+            .size = status.st_size,
+            .inode = status.st_ino};
+  }
+  // For a missing file: as if none had been seen.
+  [[nodiscard]] static FileSeen of(const std::string& path) noexcept {
+    struct stat status {};
+    return ::stat(path.c_str(), &status) == 0 ? of(status) : FileSeen{};
+  }
+  [[nodiscard]] bool operator==(const FileSeen& other) const noexcept {
+    const auto is_same = [](const timespec& one, const timespec& two) {
+      return one.tv_sec == two.tv_sec && one.tv_nsec == two.tv_nsec;
+    };
+    return is_same(changed, other.changed) && is_same(touched, other.touched) &&
+           size == other.size && inode == other.inode;
+  }
+};
 
 // Decides when to read the files, and warns when that fails. The last contents that were read stay
 // in use until a reading succeeds. A failed reading is retried when the files change again, and

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "net/waiting/descriptor.h"
-#include "net/waiting/last_error.h"
 #include "net/wire/text.h"
 
 namespace disttf::net {

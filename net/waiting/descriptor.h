@@ -1,9 +1,13 @@
-// An owned file descriptor, closed with its owner.
+// File descriptors: an owned one, which is closed with its owner, their limit, and the system's
+// errors.
 #pragma once
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <string>
+#include <system_error>
 #include <utility>
 
 namespace disttf::net {
@@ -41,6 +45,20 @@ class Descriptor {
 // has the reason.
 [[nodiscard]] inline Descriptor copy_of(int number) noexcept {
   return Descriptor(::fcntl(number, F_DUPFD_CLOEXEC, 0));
+}
+
+// Error texts for a process that has reached its limit of open descriptors.
+
+// Whether the limit on open descriptors, of this process or of the machine, caused the error.
+[[nodiscard]] bool is_out_of_descriptors(std::error_code error) noexcept;
+
+// Returns a suffix for the error's message: "; this process may have 12 files and connections open
+// (ulimit -n)" if the process's own limit caused the error, else an empty string.
+[[nodiscard]] std::string descriptor_hint(std::error_code error);
+
+// The error of the system call that has just failed.
+[[nodiscard]] inline std::error_code last_error() noexcept {
+  return {errno, std::system_category()};
 }
 
 }  // namespace disttf::net

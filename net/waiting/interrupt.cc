@@ -11,7 +11,7 @@
 #include <limits>
 #include <span>
 
-#include "net/waiting/last_error.h"
+#include "net/waiting/descriptor.h"
 
 namespace disttf::net {
 namespace {

@@ -23,7 +23,7 @@ struct BareMessage {
   friend bool operator==(const BareMessage&, const BareMessage&) = default;
 };
 
-// With a body; its format is in net/wire/handshake.h, compute_request.h, run_task_request.h,
+// With a body; its format is in net/wire/handshake.h, server_requests.h,
 // replication.h and net/memory/shared_memory.h.
 using HelloFrame = BareMessage<FrameKind::kHello>;
 using WelcomeFrame = BareMessage<FrameKind::kWelcome>;

@@ -119,7 +119,7 @@ void validate(const Cluster& cluster, const TaskId& task, const ClusterFields& f
 // has more.
 void open_to(Cluster& cluster, std::size_t max_workers);
 
-// The cluster of a run that a driver leads (net/wire/run_task_request.h): the servers' lists, with
+// The cluster of a run that a driver leads (net/wire/server_requests.h): the servers' lists, with
 // the driver as the chief under a name that is never resolved. It is the same for every driver, so
 // a server knows the tasks of the run before a driver asks the server to run its own.
 [[nodiscard]] Cluster driven(const Cluster& servers);

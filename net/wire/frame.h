@@ -22,6 +22,7 @@
 // pins the bytes. Pure functions only: no socket, clock or log here; callable from any thread.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,9 +30,35 @@
 #include <string_view>
 #include <system_error>
 
-#include "net/wire/generation.h"
-
 namespace disttf::net {
+
+// The generation of a message: which state of the run it is about. A chief gives each state that it
+// sets all ps to a new generation, at the beginning and after each loss of a ps. The higher of two
+// is newer; messages of an older one are rejected.
+//
+//   bits 63 to 12  the begin of the incarnation of the chief that made it
+//   bits 11 to 0   its number: one above that of the newest generation known to that chief
+//
+// The chief's incarnation comes first. So two chiefs that are unaware of each other, one of which
+// has been replaced, never make the same generation for two states, and those of the newer chief
+// are higher. 0: no state. Pure functions.
+
+using Generation = std::uint64_t;
+
+inline constexpr unsigned kGenerationNumberBits = 12;
+
+// The number for messages and logs.
+[[nodiscard]] constexpr std::uint64_t number_of(Generation generation) noexcept {
+  return generation & ((Generation{1} << kGenerationNumberBits) - 1);
+}
+
+// The next generation of the chief with this incarnation; `newest` is the newest that it knows.
+// (After 4095 of them the number restarts and the upper part grows.)
+[[nodiscard]] constexpr Generation generation_after(Generation newest,
+                                                    std::uint64_t chief) noexcept {
+  const Generation name = std::max(newest >> kGenerationNumberBits, chief >> kGenerationNumberBits);
+  return (name << kGenerationNumberBits) + number_of(newest) + 1;
+}
 
 inline constexpr std::size_t kHeaderBytes = 64;
 inline constexpr std::uint8_t kWireVersion = 7;
@@ -77,9 +104,9 @@ enum class FrameKind : std::uint8_t {
   kFill = 30,                // primary -> backup: its whole state
   kUpdate = 31,              // primary -> backup: one update of the parameters
   kComplete = 32,            // primary -> backup: from now on acknowledgements wait for you
-  kCompute = 33,        // anyone -> server: an expression to compute (net/wire/compute_request.h)
+  kCompute = 33,        // anyone -> server: an expression to compute (net/wire/server_requests.h)
   kResult = 34,         // reply: the result
-  kRunTask = 35,        // driver -> server: run your task of a run (net/wire/run_task_request.h)
+  kRunTask = 35,        // driver -> server: run your task of a run (net/wire/server_requests.h)
   kTaskEnded = 36,      // server -> driver: how that task's process has ended
   kBest = 37,           // chief <-> ps, primary -> backup: the best intermediate evaluation
   kMetrics = 38,        // trainer -> ps 0: its metrics (JSON); no reply

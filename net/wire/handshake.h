@@ -17,8 +17,8 @@ namespace disttf::net {
 // A probe only checks whether the task runs, and is closed after WELCOME. A state channel brings
 // the chief the training state beside the steps. With --ps_replicas, a replica channel carries the
 // primary's updates to a range's backup, and a view channel tells a host its replica role. An order
-// channel goes to a server, which evaluates an expression (net/wire/compute_request.h), or runs its
-// task of a run as long as the channel lasts (net/wire/run_task_request.h); a peer that is no task
+// channel goes to a server, which evaluates an expression (net/wire/server_requests.h), or runs its
+// task of a run as long as the channel lasts (net/wire/server_requests.h); a peer that is no task
 // of the cluster uses it under the name of an evaluator.
 enum class ChannelPurpose : std::uint8_t {
   kStep = 1,
@@ -47,7 +47,7 @@ struct Hello {
   // To a ps: which of the ranges it hosts. 0: its own, 1: that of the ps before it.
   std::uint8_t replica = 0;
   // Of the sender's process. It tells a restarted task from its predecessor, and which of two
-  // processes of one trainer is the newer one: the higher. See run/incarnation.h.
+  // processes of one trainer is the newer one: the higher. See run/task.h.
   std::uint64_t incarnation = 0;
   LastAnswer last = {};  // on a step channel
 

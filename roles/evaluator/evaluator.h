@@ -7,7 +7,7 @@
 #include <chrono>
 #include <optional>
 
-#include "roles/evaluator/best_metric.h"
+#include "roles/evaluator/best_checkpoint.h"
 #include "roles/trainer/shell/trainer.h"
 
 namespace disttf::roles {

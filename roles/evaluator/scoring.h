@@ -16,7 +16,7 @@
 #include "roles/evaluator/evaluator.h"
 #include "roles/trainer/shell/metrics_file.h"
 #include "roles/trainer/shell/run_evaluation.h"
-#include "run/monitor/shell/record_file.h"
+#include "run/monitor/shell/telemetry_files.h"
 #include "run/process/stop_signal.h"
 
 namespace disttf::roles {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "run/note.h"
+#include "run/effects.h"
 #include "run/process/buffered_sink.h"
 
 namespace disttf::roles {

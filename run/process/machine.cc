@@ -11,10 +11,10 @@
 #include <thread>
 #include <vector>
 
-#include "net/waiting/descriptor_limit.h"
-#include "run/incarnation.h"
+#include "net/waiting/descriptor.h"
 #include "run/outcome.h"
-#include "run/process/control_group.h"
+#include "run/process/resource_limits.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 namespace {

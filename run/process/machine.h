@@ -20,7 +20,7 @@ namespace disttf::roles {
 // the machine has. On machines with more than 1024: all of them. At least 1.
 [[nodiscard]] std::size_t allowed_processors() noexcept;
 // Returns how many processors it can keep busy: those that it may run on, or as many as the time
-// that its control group grants (run/process/control_group.h, read once), rounded up. Often fewer
+// that its control group grants (run/process/resource_limits.h, read once), rounded up. Often fewer
 // in a container. At least 1.
 [[nodiscard]] std::size_t processors() noexcept;
 // The same for `allowed` processors, with time for `limit` of them; nullopt: for all.
@@ -44,7 +44,7 @@ void throw_if_out_of_descriptors(std::error_code error, const std::string& what)
 // A random number that no other process draws.
 [[nodiscard]] std::uint64_t random_number();
 
-// For a process that starts now: see run/incarnation.h.
+// For a process that starts now: see run/task.h.
 [[nodiscard]] std::uint64_t new_incarnation();
 
 }  // namespace disttf::roles

@@ -1,13 +1,14 @@
-// Channels to a ps: opening one for the state that it holds, and the time limit of a transfer.
-//
-// Callable from any thread.
+// Connections to the hosts of a range: channels for the state, and dialing inside an event loop.
 #pragma once
 
+#include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
 #include "net/tcp/channel.h"
-#include "net/tcp/peer.h"
+#include "net/tcp/dial.h"
 #include "net/waiting/interrupt.h"
 #include "run/task.h"
 
@@ -22,5 +23,17 @@ namespace disttf::roles {
                                                     std::uint8_t replica,
                                                     const net::Interrupt& interrupt,
                                                     net::Deadline deadline);
+
+// Connects to a host of a range, with --ps_replicas 2, inside an event loop; used by the chief's
+// failover controller and by the range's other host.
+//
+// Runs on the io_context's thread.
+
+// Makes one attempt, limited in time. `lookup` is the caller's for this host. `context`, `task` and
+// `lookup` must outlive the call.
+asio::awaitable<net::Dialed> dial_host(asio::io_context& context, const Task& task,
+                                       std::size_t range, std::uint8_t replica,
+                                       net::ChannelPurpose purpose, net::NameLookup& lookup,
+                                       net::ConnectionLimits limits = {});
 
 }  // namespace disttf::roles

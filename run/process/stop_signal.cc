@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <exception>
 #include <new>
@@ -12,7 +13,9 @@
 #include <system_error>
 #include <utility>
 
+#include "net/waiting/interrupt.h"
 #include "run/outcome.h"
+#include "run/process/log.h"
 #include "run/process/start_thread.h"
 
 namespace disttf::roles {
@@ -167,5 +170,16 @@ const char* signal_name(int number) noexcept {
 }
 
 int exit_code_for(int number) noexcept { return 128 + number; }
+
+int finish(OnFinish on_finish, const StopSignal& stop) {
+  if (on_finish == OnFinish::kIdle) {
+    log_idle();
+    while (!stop.interrupt().wait_until(net::Clock::now() + std::chrono::hours(1))) {
+    }
+  }
+  return kDone;
+}
+
+void log_idle() { log_info("the run is over; staying until SIGTERM or SIGINT (--on_finish idle)"); }
 
 }  // namespace disttf::roles

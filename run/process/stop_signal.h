@@ -12,6 +12,7 @@
 
 #include "net/tcp/channel.h"
 #include "run/outcome.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 
@@ -77,5 +78,14 @@ void end_by_signal(int number);
 [[nodiscard]] const char* signal_name(int number) noexcept;
 // Returns the exit code of a process stopped by `number`: 128 + number.
 [[nodiscard]] int exit_code_for(int number) noexcept;
+
+// The end of a task whose run is over.
+
+// Returns kDone, at once or after a signal, depending on `on_finish`; an earlier signal counts.
+// `stop` is the one that watched for signals during the run.
+[[nodiscard]] int finish(OnFinish on_finish, const StopSignal& stop);
+
+// Logs that the task stays.
+void log_idle();
 
 }  // namespace disttf::roles

@@ -1,7 +1,7 @@
 // The table of the system calls that each kind of process makes. The filter of calls
-// (call_filter.h) refuses the rest.
+// (confinement.h) refuses the rest.
 //
-// tests/process/system_calls_test.cc runs processes of each kind and compares the table with every
+// tests/process/confinement_test.cc runs processes of each kind and compares the table with every
 // call that they make. A call that is missing here fails the test, and so does a call without a
 // reason here that none of the runs makes.
 //

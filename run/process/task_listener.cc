@@ -1,14 +1,16 @@
 #include "run/process/task_listener.h"
 
+#include <asio/error.hpp>
+#include <chrono>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 
-#include "net/tcp/listening.h"
-#include "net/waiting/descriptor_limit.h"
-#include "net/wire/run_task_request.h"
+#include "net/tcp/sockets.h"
+#include "net/waiting/descriptor.h"
+#include "net/wire/server_requests.h"
 #include "run/process/log.h"
-#include "run/process/predecessor.h"
 
 namespace disttf::roles {
 
@@ -55,6 +57,40 @@ Failure cannot_listen(const Task& task, const std::system_error& error) {
       // A lack of descriptors says nothing about the address.
       net::is_out_of_descriptors(error.code()) ? kError : kCannotListen,
       describe(task.cluster, task.self) + " " + error.what() + net::descriptor_hint(error.code())};
+}
+
+namespace {
+
+constexpr std::chrono::milliseconds kPredecessor{2000};
+constexpr std::chrono::milliseconds kPauseBetweenTries{20};
+
+}  // namespace
+
+asio::ip::tcp::acceptor listen_after_predecessor(
+    const std::string& what, const std::function<asio::ip::tcp::acceptor()>& listen,
+    const StopSignal* stop) {
+  const auto until = std::chrono::steady_clock::now() + kPredecessor;
+  bool said = false;
+  while (true) {
+    try {
+      return listen();
+    } catch (const std::system_error& error) {
+      // Other errors, such as a missing right, do not pass with time.
+      if (error.code() != asio::error::address_in_use ||
+          std::chrono::steady_clock::now() >= until) {
+        throw;
+      }
+    }
+    if (!said) {
+      said = true;
+      log_info(what + " is in use; if that is a process which is ending, it will soon be free");
+    }
+    if (stop == nullptr) {
+      std::this_thread::sleep_for(kPauseBetweenTries);
+    } else if (stop->interrupt().wait_until(net::Clock::now() + kPauseBetweenTries)) {
+      stop->throw_if_stopped();
+    }
+  }
 }
 
 }  // namespace disttf::roles

@@ -13,9 +13,8 @@
 #include "math/program_layout.h"
 #include "math/rate_schedule.h"
 #include "net/wire/text.h"
-#include "run/json_values.h"
+#include "run/config_json.h"
 #include "run/program/program_message.h"
-#include "run/variables_json.h"
 
 namespace disttf::roles {
 namespace {

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "net/memory/packet_socket.h"
+#include "net/memory/program_channel.h"
 #include "run/outcome.h"
 #include "run/process/log.h"
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "net/memory/program_memory.h"
+#include "net/memory/program_channel.h"
 #include "net/waiting/descriptor.h"
 #include "net/waiting/interrupt.h"
 #include "run/process/stop_signal.h"

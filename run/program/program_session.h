@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "math/parameter_layout.h"
-#include "run/effect_queue.h"
+#include "run/effects.h"
 #include "run/program/program_facts.h"
 #include "run/program/program_message.h"
 

@@ -11,9 +11,9 @@
 #include "math/model.h"
 #include "net/wire/backoff.h"
 #include "run/outcome.h"
-#include "run/process/available_memory.h"
 #include "run/process/log.h"
 #include "run/process/machine.h"
+#include "run/process/resource_limits.h"
 #include "run/process/start_thread.h"
 
 namespace disttf::roles {

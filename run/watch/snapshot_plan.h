@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "net/wire/generation.h"
+#include "net/wire/frame.h"
 
 namespace disttf::roles {
 

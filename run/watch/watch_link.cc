@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "net/tcp/peer.h"
+#include "net/tcp/dial.h"
 #include "net/wire/bare_message.h"
-#include "net/wire/log_messages.h"
 #include "net/wire/messages.h"
+#include "net/wire/replication.h"
 #include "net/wire/snapshot_messages.h"
 #include "run/outcome.h"
 #include "run/process/ps_channel.h"

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "net/http/http_proxy.h"
 #include "run/process/stop_signal.h"
 #include "storage/download/datasets.h"
+#include "storage/download/download.h"
 
 namespace disttf::roles {
 
@@ -46,5 +48,17 @@ struct DataOptions {
 // Downloads the data set's files into the directory without opening them (`download`,
 // --download_only). Takes the default set where options.dataset is null or built in.
 void download_dataset(const DataOptions& options, const StopSignal& stop);
+
+// Copies data from a store to this machine: training reads it many times, and as files.
+
+// Returns the options with the path of a local copy in `directory` where `own` names a store's URL.
+// Copies what is missing or has changed. Throws Failure(kBadData) if the copy fails.
+[[nodiscard]] data::OwnDataOptions brought_here(const data::OwnDataOptions& own,
+                                                const std::filesystem::path& directory);
+
+// Copies those of the files that lie in `source`, a store's URL. Does not verify their contents.
+// Throws Failure(kBadData).
+void fetch_from_store(std::span<const RemoteFile> files, const std::string& source,
+                      const std::filesystem::path& directory);
 
 }  // namespace disttf::roles

@@ -19,7 +19,7 @@ namespace disttf::roles {
 
 struct DatasetRow {
   std::string_view name;  // the value of --dataset: "mnist"
-  // Its number in a run order (net/wire/run_task_request.h); never changes; from 2.
+  // Its number in a run order (net/wire/server_requests.h); never changes; from 2.
   std::uint8_t number = 0;
   // Its files. files().name is the first word of the result line: "MNIST".
   const data::FileSet& (*files)() noexcept = nullptr;

@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "data/checksums.h"
 #include "data/error.h"
-#include "data/sha256.h"
 
 namespace disttf::roles {
 namespace {

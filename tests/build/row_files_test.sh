@@ -15,7 +15,7 @@ math/optimizer_adamw.h: uses AdamRule  # the same reason
 math/layers/batch_norm.cc: uses \"momentum\"  # a field of the layer
 math/optimizer.cc: uses \"momentum\"  # the setting
 run/settings.cc: uses \"momentum\"  # the setting
-run/variables_json.cc: uses \"momentum\"  # of a running statistic
+run/config_json.cc: uses \"momentum\"  # of a running statistic
 run/program/program_facts.cc: uses \"momentum\"  # the same
 main/render_flags.h: uses \"mnist\"  # the default name of a deployment
 main/render/deployment.h: uses \"mnist\"  # the same default"
@@ -41,7 +41,7 @@ losses() {
     name=$(word "$stem.cc" '\.name = "([a-z_0-9]+)"')
     enumerator=$(sed -E 's/(^|_)(.)/\U\2/g' <<<"$name")
     only_known_to "\"$name\"" "$stem.cc"
-    only_known_to "k$enumerator" "$stem.cc" math/losses/loss.h
+    only_known_to "k$enumerator" "$stem.cc" math/losses/registry.h
     echo "loss $name"
   done
 }

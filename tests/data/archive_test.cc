@@ -3,12 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <system_error>
 
+#include "data/checksums.h"
 #include "data/error.h"
-#include "data/sha256.h"
+#include "data/file.h"
+#include "data/tar.h"
+#include "data/zip.h"
 #include "tests/data/archives.h"
 
 namespace disttf::data {
@@ -128,6 +133,269 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ArchiveTest,
                          [](const auto& kind) {
                            return kind.param == ArchiveKind::kZip ? "Zip" : "TarGz";
                          });
+
+using test::TarForm;
+
+struct Unpacked {
+  std::error_code error;
+  std::map<std::string, Bytes> files;
+};
+
+// Unpacks in pieces of `piece_bytes`.
+Unpacked unpack(const Bytes& archive, std::size_t piece_bytes = 1U << 20U) {
+  Unpacked result;
+  TarReader tar(
+      [&](std::string_view name, std::uint64_t) { return &result.files[std::string(name)]; });
+  for (std::span<const std::uint8_t> left = archive; !left.empty() && !result.error;) {
+    const auto piece = left.first(std::min(piece_bytes, left.size()));
+    left = left.subspan(piece.size());
+    result.error = tar.take(piece);
+  }
+  if (!result.error) result.error = tar.end();
+  return result;
+}
+
+Bytes joined(std::initializer_list<Bytes> parts) {
+  Bytes all;
+  for (const Bytes& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+class TarTest : public ::testing::TestWithParam<TarForm> {
+ protected:
+  Bytes a_ = test::noise(1000, 1);
+  Bytes b_ = test::noise(1024, 2);
+  Bytes archive_ = test::tar({{"folder/a", a_}, {"folder/b", b_}, {"empty", {}}}, GetParam());
+};
+
+TEST_P(TarTest, GivesBackWhatWasPacked) {
+  const Unpacked unpacked = unpack(archive_);
+  ASSERT_FALSE(unpacked.error) << unpacked.error.message();
+  EXPECT_EQ(unpacked.files,
+            (std::map<std::string, Bytes>{{"folder/a", a_}, {"folder/b", b_}, {"empty", {}}}));
+}
+
+TEST_P(TarTest, TakesPiecesOfAnySize) {
+  const Unpacked whole = unpack(archive_);
+  for (const std::size_t size : {1U, 7U, 511U, 512U, 513U}) {
+    const Unpacked unpacked = unpack(archive_, size);
+    ASSERT_FALSE(unpacked.error) << size;
+    EXPECT_EQ(unpacked.files, whole.files) << size;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, TarTest, ::testing::Values(TarForm::kGnu, TarForm::kPosix));
+
+TEST(Tar, JoinsPrefixAndNameOfPosix) {
+  Bytes header = test::tar_header("a", 0, '0', TarForm::kPosix);
+  header[345] = 'p';
+  test::put_tar_sum(header);
+  const Unpacked unpacked = unpack(joined({header, test::tar_end()}));
+  ASSERT_FALSE(unpacked.error) << unpacked.error.message();
+  EXPECT_TRUE(unpacked.files.contains("p/a"));
+}
+
+TEST(Tar, PassesOverWhatIsNoFile) {
+  const Bytes archive =
+      joined({test::tar_header("folder/", 0, '5'), test::tar_header("long", 512, 'L'),
+              Bytes(512, 1), test::tar_header("link", 0, '2'), test::tar_header("a", 512),
+              Bytes(512, 2), test::tar_end()});
+  const Unpacked unpacked = unpack(archive);
+  ASSERT_FALSE(unpacked.error) << unpacked.error.message();
+  EXPECT_EQ(unpacked.files, (std::map<std::string, Bytes>{{"a", Bytes(512, 2)}}));
+}
+
+TEST(Tar, DoesNotMindWhatFollowsTheEnd) {
+  const Bytes archive = joined({test::tar({{"a", {1}}}), Bytes(10'240), Bytes(100, 9)});
+  EXPECT_FALSE(unpack(archive).error);
+}
+
+TEST(Tar, RefusesOneThatBreaksOff) {
+  const Bytes archive = test::tar({{"a", Bytes(600, 1)}});
+  // Cuts in a header, in contents, in padding, and before the end.
+  for (const long size : {100, 700, 1200, 1536}) {
+    EXPECT_EQ(unpack(Bytes(archive.begin(), archive.begin() + size)).error,
+              DataError::kTarTruncated)
+        << size;
+  }
+  EXPECT_EQ(unpack({}).error, DataError::kTarTruncated);
+}
+
+TEST(Tar, RefusesAHeaderThatDoesNotFitItsSum) {
+  for (const std::size_t place : {0U, 130U, 150U, 257U, 511U}) {
+    Bytes archive = test::tar({{"a", Bytes(600, 1)}});
+    archive[place] ^= 1;
+    EXPECT_EQ(unpack(archive).error, DataError::kTarBadHeader) << place;
+  }
+}
+
+TEST(Tar, RefusesWhatIsNoTar) {
+  EXPECT_EQ(unpack(test::noise(2000, 3)).error, DataError::kTarBadHeader);
+}
+
+// A header that declares 8 GiB without any contents: nothing may be allocated for them.
+TEST(Tar, AHeaderThatLiesAboutASizeCostsNothing) {
+  Bytes archive = joined({test::tar_header("a", (std::size_t{1} << 33U) - 1), Bytes(512, 1)});
+  const Unpacked unpacked = unpack(archive);
+  EXPECT_EQ(unpacked.error, DataError::kTarTruncated);
+  EXPECT_EQ(unpacked.files.at("a").size(), 512U);
+}
+
+// GNU's form for sizes above 8 GiB.
+TEST(Tar, RefusesASizeThatIsNotOctal) {
+  for (const char digit : {'8', 'x', '\x80'}) {
+    Bytes header = test::tar_header("a", 0);
+    header[124] = static_cast<std::uint8_t>(digit);
+    test::put_tar_sum(header);
+    EXPECT_EQ(unpack(joined({header, test::tar_end()})).error, DataError::kTarBadHeader) << digit;
+  }
+}
+
+constexpr std::size_t kMostOfMember = 1U << 20U;
+
+class ZipTest : public ::testing::Test {
+ protected:
+  std::error_code error_of(const Bytes& archive, std::string_view name,
+                           std::size_t max_bytes = kMostOfMember) {
+    Bytes out{1, 2, 3};
+    const std::error_code error = read_zip_member(zip_source(archive), name, max_bytes, out);
+    EXPECT_TRUE(!error || out.empty()) << "something was left in the output";
+    return error;
+  }
+  Bytes contents_of(const Bytes& archive, std::string_view name) {
+    Bytes out;
+    const std::error_code error = read_zip_member(zip_source(archive), name, kMostOfMember, out);
+    EXPECT_FALSE(error) << error.message();
+    return out;
+  }
+  // Returns the position of the only member's entry in the directory.
+  static std::size_t entry_of(const Bytes& archive) {
+    const Bytes magic = {'P', 'K', 1, 2};
+    const auto found = std::ranges::search(archive, magic);
+    return static_cast<std::size_t>(found.begin() - archive.begin());
+  }
+
+  Bytes small_ = test::noise(1000, 1);
+  Bytes large_ = Bytes(300'000, 7);
+  Bytes archive_ = test::zip({{"folder/small", small_}, {"empty", {}}, {"large", large_}});
+};
+
+TEST_F(ZipTest, GivesBackWhatWasPacked) {
+  EXPECT_EQ(contents_of(archive_, "folder/small"), small_);
+  EXPECT_EQ(contents_of(archive_, "large"), large_);
+  EXPECT_EQ(contents_of(archive_, "empty"), Bytes{});
+}
+
+TEST_F(ZipTest, ListsNamesAndSizesInOrder) {
+  std::vector<ZipMember> members;
+  ASSERT_FALSE(list_zip(zip_source(archive_), members));
+  ASSERT_EQ(members.size(), 3U);
+  EXPECT_EQ(members[0].name, "folder/small");
+  EXPECT_EQ(members[0].size_bytes, 1000U);
+  EXPECT_EQ(members[2].name, "large");
+  EXPECT_EQ(members[2].size_bytes, 300'000U);
+}
+
+TEST_F(ZipTest, ReadsAnOpenFile) {
+  const test::ScratchDirectory directory;
+  test::write(directory.path() / "a.zip", archive_);
+  struct stat status {};
+  const FileDescriptor file = open_for_reading(directory.path() / "a.zip", status);
+  Bytes out;
+  ASSERT_FALSE(
+      read_zip_member(zip_source(file.number(), archive_.size()), "large", kMostOfMember, out));
+  EXPECT_EQ(out, large_);
+}
+
+TEST_F(ZipTest, KnowsNamesToTheLetter) {
+  EXPECT_EQ(error_of(archive_, "Large"), DataError::kZipNoMember);
+  EXPECT_EQ(error_of(archive_, "small"), DataError::kZipNoMember);
+  EXPECT_EQ(error_of(archive_, ""), DataError::kZipNoMember);
+}
+
+TEST_F(ZipTest, RefusesAMemberThatIsLargerThanAllowed) {
+  EXPECT_EQ(error_of(archive_, "large", 299'999), DataError::kZipTooLarge);
+  EXPECT_FALSE(error_of(archive_, "large", 300'000));
+}
+
+TEST_F(ZipTest, RefusesWhatIsNotZip) {
+  EXPECT_EQ(error_of({}, "a"), DataError::kNotZip);
+  EXPECT_EQ(error_of(test::bytes_of("<html><body>404</body></html>"), "a"), DataError::kNotZip);
+}
+
+// The directory is at the end, so a truncated file has none.
+TEST_F(ZipTest, RefusesATruncatedOne) {
+  for (const std::size_t size : {archive_.size() - 1, archive_.size() / 2, std::size_t{40}}) {
+    EXPECT_EQ(
+        error_of(Bytes(archive_.begin(), archive_.begin() + static_cast<long>(size)), "large"),
+        DataError::kNotZip)
+        << size;
+  }
+}
+
+TEST_F(ZipTest, RefusesContentsThatDoNotFitTheirSum) {
+  Bytes archive = test::zip({{"a", small_}});
+  archive[100] ^= 1;
+  EXPECT_EQ(error_of(archive, "a"), DataError::kZipCorrupt);
+}
+
+// Declared sizes of one byte more, one byte less, and 4 GB: only received bytes are allocated.
+TEST_F(ZipTest, RefusesADirectoryThatLiesAboutASize) {
+  const Bytes honest = test::zip({{"a", small_}});
+  const std::size_t size_at = entry_of(honest) + 24;
+  Bytes archive = honest;
+  ++archive[size_at];
+  EXPECT_EQ(error_of(archive, "a"), DataError::kZipCorrupt);
+  archive = honest;
+  --archive[size_at];
+  EXPECT_EQ(error_of(archive, "a"), DataError::kZipCorrupt);
+  archive = honest;
+  std::fill_n(archive.begin() + static_cast<long>(size_at), 3, 0xff);
+  archive[size_at + 3] = 0x7f;
+  EXPECT_EQ(error_of(archive, "a"), DataError::kZipTooLarge);
+  EXPECT_EQ(error_of(archive, "a", std::size_t{1} << 40U), DataError::kZipCorrupt);
+}
+
+TEST_F(ZipTest, RefusesAnEncryptedMember) {
+  Bytes archive = test::zip({{"a", small_}});
+  archive[entry_of(archive) + 8] |= 1;  // encryption flag
+  EXPECT_EQ(error_of(archive, "a"), DataError::kZipBadMethod);
+}
+
+TEST_F(ZipTest, RefusesAnotherWayOfCompressing) {
+  Bytes archive = test::zip({{"a", small_}});
+  archive[entry_of(archive) + 10] = 12;  // bzip2
+  EXPECT_EQ(error_of(archive, "a"), DataError::kZipBadMethod);
+}
+
+TEST_F(ZipTest, RefusesASourceThatCannotBeRead) {
+  const ZipSource broken{.size_bytes = 1000,
+                         .read = [](std::uint64_t, std::span<std::uint8_t>) { return false; }};
+  Bytes out;
+  EXPECT_EQ(read_zip_member(broken, "a", kMostOfMember, out), DataError::kNotZip);
+}
+
+TEST_F(ZipTest, WhatIsStoredIsReadBack) {
+  const Bytes empty;
+  const Bytes other = {'o', 't'};
+  const std::vector<StoredMember> members = {{.name = "a", .parts = {small_, other}},
+                                             {.name = "folder/b", .parts = {empty}},
+                                             {.name = "c", .parts = {other}}};
+  const std::string file = stored_zip(members);
+  const ZipSource source =
+      zip_source({reinterpret_cast<const std::uint8_t*>(file.data()), file.size()});
+  std::vector<ZipMember> listed;
+  ASSERT_FALSE(list_zip(source, listed));
+  ASSERT_EQ(listed.size(), 3U);
+  EXPECT_EQ(listed[1].name, "folder/b");
+  Bytes expected = small_;
+  expected.insert(expected.end(), other.begin(), other.end());
+  Bytes out;
+  ASSERT_FALSE(read_zip_member(source, "a", kMostOfMember, out));
+  EXPECT_EQ(out, expected);
+  ASSERT_FALSE(read_zip_member(source, "c", kMostOfMember, out));
+  EXPECT_EQ(out, other);
+}
 
 }  // namespace
 }  // namespace disttf::data

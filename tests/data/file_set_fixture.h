@@ -9,10 +9,10 @@
 #include <system_error>
 #include <vector>
 
+#include "data/checksums.h"
 #include "data/error.h"
 #include "data/file_set.h"
 #include "data/idx.h"
-#include "data/sha256.h"
 #include "tests/data/scratch.h"
 
 namespace disttf::data {

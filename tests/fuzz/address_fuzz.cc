@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "net/wire/address.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

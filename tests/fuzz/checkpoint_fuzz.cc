@@ -12,13 +12,13 @@
 #include <system_error>
 #include <vector>
 
-#include "data/sha256.h"
+#include "data/checksums.h"
 #include "run/outcome.h"
 #include "run/run_config.h"
 #include "storage/checkpoint/core/checkpoint_index.h"
 #include "storage/checkpoint/core/checkpoint_reader.h"
 #include "tests/data/simulated_file_system.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "data/own/csv.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 using disttf::fuzz::require;
 

@@ -9,7 +9,7 @@
 
 #include "data/own/row_source.h"
 #include "model/predict/example_reader.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/gzip.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 using disttf::fuzz::require;
 

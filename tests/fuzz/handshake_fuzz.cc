@@ -1,5 +1,5 @@
 // The bodies of HELLO, WELCOME, REFUSED and WRITE_SNAPSHOT_SHARD, and those of
-// net/wire/compute_request.h, net/wire/run_task_request.h and net/wire/replication.h: an accepted
+// net/wire/server_requests.h, net/wire/server_requests.h and net/wire/replication.h: an accepted
 // body encodes to the same bytes again. (A body that ends in a text, which is made safe to log,
 // encodes to one that decodes to the same.) The first byte of the input selects the decoder.
 #include <algorithm>
@@ -11,12 +11,11 @@
 #include <vector>
 
 #include "net/memory/shared_memory.h"
-#include "net/wire/compute_request.h"
 #include "net/wire/handshake.h"
 #include "net/wire/metrics_messages.h"
 #include "net/wire/replication.h"
-#include "net/wire/run_task_request.h"
-#include "net/wire/write_snapshot_shard.h"
+#include "net/wire/server_requests.h"
+#include "net/wire/snapshot_messages.h"
 
 namespace {
 

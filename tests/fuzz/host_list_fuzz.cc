@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "net/resolvers/host_list.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "net/http/http_request.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "net/http/http_response.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 namespace {
 

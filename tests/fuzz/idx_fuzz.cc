@@ -7,7 +7,7 @@
 
 #include "data/dataset.h"
 #include "data/idx.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include "data/own/image_file.h"
 #include "data/own/row_source.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace disttf::data;

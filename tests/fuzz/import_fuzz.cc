@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "model/import/import_model.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace disttf;

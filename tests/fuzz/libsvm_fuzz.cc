@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "data/own/libsvm.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 using disttf::fuzz::require;
 

@@ -8,7 +8,7 @@
 #include "main/model_file.h"
 #include "math/layers/registry.h"
 #include "math/model_spec.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

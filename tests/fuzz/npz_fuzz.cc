@@ -13,7 +13,7 @@
 
 #include "data/own/arrays.h"
 #include "data/own/npy.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 namespace {
 

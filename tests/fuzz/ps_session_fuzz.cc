@@ -26,10 +26,7 @@
 #include "net/wire/replication.h"
 #include "roles/ps/core/ps_core.h"
 #include "tests/fuzz/input.h"
-#include "tests/fuzz/require.h"
-#include "tests/fuzz/run_of_choice.h"
 #include "tests/fuzz/task_frames.h"
-#include "tests/fuzz/task_of_run.h"
 
 namespace {
 

@@ -6,13 +6,12 @@
 #include <string>
 #include <string_view>
 
-#include "run/monitor/core/chart_svg.h"
-#include "run/monitor/core/chart_text.h"
+#include "run/monitor/core/chart.h"
 #include "run/monitor/core/record_line.h"
 #include "run/monitor/core/run_chart.h"
 #include "run/monitor/core/run_view.h"
 #include "run/monitor/core/show_text.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/records.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 using disttf::fuzz::require;
 

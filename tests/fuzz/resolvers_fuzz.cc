@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "net/resolvers/resolvers.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 namespace {
 

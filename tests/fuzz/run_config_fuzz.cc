@@ -12,7 +12,7 @@
 #include "net/wire/handshake.h"
 #include "run/run_config.h"
 #include "run/setting.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "data/safetensors.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 using disttf::fuzz::require;
 

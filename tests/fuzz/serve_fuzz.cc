@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "roles/serve/core/api_error.h"
+#include "roles/serve/core/api_route.h"
 #include "roles/serve/core/inference_api.h"
 #include "roles/serve/core/rest_api.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 namespace {
 

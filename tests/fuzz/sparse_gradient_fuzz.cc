@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "net/wire/sparse_gradient.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;

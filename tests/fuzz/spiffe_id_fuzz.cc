@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "net/tls/spiffe_id.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using disttf::fuzz::require;

@@ -6,9 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "storage/store/core/aws_profile.h"
+#include "storage/store/core/aws_identity.h"
 #include "storage/store/core/gcs_answers.h"
-#include "storage/store/core/google_federation.h"
 #include "storage/store/core/google_identity.h"
 #include "storage/store/core/object_file_system.h"
 #include "storage/store/core/s3_answers.h"
@@ -16,7 +15,7 @@
 #include "storage/store/core/store_url.h"
 #include "storage/store/core/webhdfs_answers.h"
 #include "storage/store/core/xml_elements.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 using disttf::fuzz::require;
 

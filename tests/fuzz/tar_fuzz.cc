@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "data/tar.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include "run/monitor/core/run_view.h"
 #include "run/monitor/core/task_metrics.h"
 #include "run/monitor/core/trace.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 namespace {
 

@@ -19,8 +19,7 @@
 #include "net/wire/messages.h"
 #include "roles/trainer/core/run_session.h"
 #include "tests/fuzz/input.h"
-#include "tests/fuzz/require.h"
-#include "tests/fuzz/task_of_run.h"
+#include "tests/fuzz/task_frames.h"
 
 namespace {
 

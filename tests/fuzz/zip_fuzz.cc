@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "data/zip.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/input.h"
 
 using disttf::fuzz::require;
 

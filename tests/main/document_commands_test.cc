@@ -165,7 +165,7 @@ TEST_F(DocumentCommands, AreTakenAsTheyStand) {
   EXPECT_GE(lines.size(), kLeast);
   for (const DocumentedLine& line : lines) {
     if (line.text.find(".pem") != std::string::npos) {
-      continue;  // certificates are read at once; tests/process/certificates_test.cc has such lines
+      continue;  // certificates are read at once; tests/process/secret_test.cc has such lines
     }
     std::vector<std::string> words = words_of(line.text);
     if (line.text.find("--task_hosts") != std::string::npos) {  // in an environment that says these

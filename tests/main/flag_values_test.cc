@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "main/parse_flags.h"
 #include "run/run_config.h"
 
 namespace disttf {
@@ -170,6 +172,61 @@ TEST(SplitAtCommas, KeepsEveryEntryInOrder) {
   EXPECT_EQ(split_at_commas({"1,2", "3"}), (std::vector<std::string>{"1", "2", "3"}));
   EXPECT_EQ(split_at_commas({"a,,b"}), (std::vector<std::string>{"a", "", "b"}));
   EXPECT_EQ(split_at_commas({}), std::vector<std::string>{});
+}
+
+using Words = std::vector<std::string>;
+
+// --flag is a boolean; every other flag takes a value.
+Words normalized(const Words& arguments) {
+  return normalize_arguments(arguments, [](std::string_view name) { return name == "--the_flag"; });
+}
+
+TEST(NormalizeArguments, WritesUnderscoresForHyphensInNames) {
+  EXPECT_EQ(normalized({"--task-index=1", "--ps-hosts", "a-b:1"}),
+            (Words{"--task_index=1", "--ps_hosts", "a-b:1"}));
+}
+
+TEST(NormalizeArguments, LeavesHyphensInValuesAlone) {
+  EXPECT_EQ(normalized({"--data-dir=my-data--dir"}), (Words{"--data_dir=my-data--dir"}));
+}
+
+TEST(NormalizeArguments, LeavesEveryOtherWordAlone) {
+  const Words others = {"worker", "-s", "2", "a-b", "-", "", "-x-y"};
+  EXPECT_EQ(normalized(others), others);
+}
+
+TEST(NormalizeArguments, SurvivesAWordOfHyphensOnly) { EXPECT_EQ(normalized({"--"}), Words{"--"}); }
+
+TEST(NormalizeArguments, JoinsAFlagWithTheBooleanBehindIt) {
+  EXPECT_EQ(normalized({"--the_flag", "True", "--x"}), (Words{"--the_flag=true", "--x"}));
+  EXPECT_EQ(normalized({"--the-flag", "false"}), Words{"--the_flag=false"});
+}
+
+TEST(NormalizeArguments, KnowsTheSpellingsOfBooleans) {
+  for (const char* yes : {"true", "True", "TRUE", "1", "yes", "on"}) {
+    EXPECT_EQ(normalized({"--the_flag", yes}), Words{"--the_flag=true"}) << yes;
+    EXPECT_EQ(normalized({std::string("--the_flag=") + yes}), Words{"--the_flag=true"}) << yes;
+  }
+  for (const char* no : {"false", "False", "FALSE", "0", "no", "Off"}) {
+    EXPECT_EQ(normalized({"--the_flag", no}), Words{"--the_flag=false"}) << no;
+    EXPECT_EQ(normalized({std::string("--the_flag=") + no}), Words{"--the_flag=false"}) << no;
+  }
+}
+
+TEST(NormalizeArguments, LeavesAnotherWordBehindAFlagWhereItIs) {
+  EXPECT_EQ(normalized({"--the_flag", "maybe"}), (Words{"--the_flag", "maybe"}));
+  EXPECT_EQ(normalized({"--the_flag=maybe"}), Words{"--the_flag=maybe"});
+  EXPECT_EQ(normalized({"--the_flag", "--x", "true"}), (Words{"--the_flag", "--x", "true"}));
+}
+
+TEST(NormalizeArguments, LeavesABareFlagBare) {
+  EXPECT_EQ(normalized({"--the_flag"}), Words{"--the_flag"});
+  EXPECT_EQ(normalized({"--the_flag="}), Words{"--the_flag="});
+}
+
+TEST(NormalizeArguments, LeavesValuesThatLookLikeBooleansAlone) {
+  EXPECT_EQ(normalized({"--steps", "1", "--name", "True", "--dir=False"}),
+            (Words{"--steps", "1", "--name", "True", "--dir=False"}));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "main/doctor/machine_limits.h"
+#include "main/doctor/checks.h"
 #include "roles/launch/core/gpu_assignment.h"
 #include "roles/launch/shell/local_task.h"
 #include "run/process/gpus.h"

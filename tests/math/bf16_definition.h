@@ -6,8 +6,8 @@
 #include <cstddef>
 
 #include "math/aligned.h"
-#include "math/bf16.h"
 #include "math/kernels_table.h"
+#include "math/rounding.h"
 
 namespace disttf::math {
 

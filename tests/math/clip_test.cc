@@ -1,12 +1,12 @@
-#include "math/clip.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <vector>
 
+#include "math/norm.h"
 #include "tests/math/isa_test.h"
 #include "tests/math/made_up.h"
 
@@ -59,7 +59,7 @@ TEST_P(Clip, LeavesWhatIsInNoRange) {
   EXPECT_THAT(gradient, ElementsAre(100, 1, 1.5F, 100, 100, 3, 100));
 }
 
-// Follows the order that clip.h defines, with numbers whose sum rounds differently in another
+// Follows the order that norm.h defines, with numbers whose sum rounds differently in another
 // order.
 TEST_P(Clip, AddsTheSquaresInSixteenChains) {
   for (const std::size_t size : {1U, 15U, 16U, 17U, 1000U}) {
@@ -73,6 +73,34 @@ TEST_P(Clip, AddsTheSquaresInSixteenChains) {
       sum += chain;
     }
     EXPECT_EQ(norm_of(values.span(), all_of(values.span()), isa()), std::sqrt(sum)) << size;
+  }
+}
+
+using Limits = std::numeric_limits<float>;
+
+class Finite : public IsaTest {
+ protected:
+  [[nodiscard]] static bool is_finite(const Values& values) { return all_finite(values, isa()); }
+};
+INSTANTIATE_TEST_SUITE_P(Isas, Finite, testing::ValuesIn(kEveryIsa), isa_test_name);
+
+TEST_P(Finite, AreAllNumbersHoweverLargeOrSmall) {
+  EXPECT_TRUE(is_finite({}));
+  EXPECT_TRUE(is_finite({0.0F, -0.0F, Limits::max(), Limits::lowest(), Limits::denorm_min()}));
+  EXPECT_TRUE(is_finite(Values(1000, Limits::lowest())));
+}
+
+// In whole vector registers and after them.
+TEST_P(Finite, IsNotWhereOneValueIsNoNumber) {
+  for (const float value : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(),
+                            -Limits::quiet_NaN(), Limits::signaling_NaN()}) {
+    for (std::size_t size = 1; size < 130; size += 3) {
+      for (std::size_t at = 0; at < size; ++at) {
+        Values values(size, 1.0F);
+        values[at] = value;
+        ASSERT_FALSE(is_finite(values)) << value << " at " << at << " of " << size;
+      }
+    }
   }
 }
 

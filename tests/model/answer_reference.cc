@@ -1,9 +1,9 @@
-#include "tests/model/answer_reference.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <variant>
+
+#include "tests/model/export_fixture.h"
 
 namespace disttf::roles {
 namespace {

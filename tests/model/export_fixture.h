@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/export/answer_steps.h"
 #include "model/trained_model.h"
 
 namespace disttf::roles {
@@ -89,5 +90,11 @@ inline TrainedModel model_of_numbers() {
                            .target_scale = 0.08F};
   return model;
 }
+
+// Computes the steps of an answer one number at a time in double, to compare with the model's own
+// answer.
+
+// `example`: in the layout that the steps expect, an image with its channels last.
+[[nodiscard]] std::vector<double> answer_by(const AnswerSteps& steps, std::vector<double> example);
 
 }  // namespace disttf::roles

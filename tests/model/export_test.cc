@@ -17,15 +17,11 @@
 #include "data/zip.h"
 #include "math/losses/registry.h"
 #include "model/export/answer_steps.h"
-#include "model/export/export_files.h"
 #include "model/export/model_facts.h"
-#include "model/export/onnx_model.h"
-#include "model/export/saved_model.h"
 #include "model/export/weights_files.h"
 #include "storage/checkpoint/core/checkpoint_reader.h"
 #include "tests/data/simulated_file_system.h"
 #include "tests/data/tensorboard/event_reader.h"
-#include "tests/model/answer_reference.h"
 #include "tests/model/export_fixture.h"
 
 namespace disttf::roles {

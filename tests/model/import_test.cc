@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "data/protobuf.h"
-#include "model/export/onnx_model.h"
+#include "model/export/answer_steps.h"
 #include "model/export/weights_files.h"
 #include "model/import/import_model.h"
-#include "run/example_shape.h"
+#include "run/run_config.h"
 #include "tests/model/export_fixture.h"
 #include "tests/run/run_configs.h"
 

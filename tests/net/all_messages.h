@@ -1,9 +1,9 @@
 // Every kind of message, for tests that go through all of them.
 #pragma once
 
-#include "net/wire/log_messages.h"
 #include "net/wire/messages.h"
 #include "net/wire/metrics_messages.h"
+#include "net/wire/replication.h"
 #include "net/wire/snapshot_messages.h"
 
 namespace disttf::net {

@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
-#include "net/tcp/listening.h"
-#include "net/tcp/resolve.h"
+#include "net/tcp/lookup.h"
+#include "net/tcp/sockets.h"
 #include "tests/net/test_server.h"
 
 namespace disttf::net {

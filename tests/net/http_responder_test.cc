@@ -23,8 +23,8 @@
 
 #include "net/http/access_tokens.h"
 #include "net/http/browser_guard.h"
-#include "net/http/http_local.h"
-#include "net/tcp/listening.h"
+#include "net/http/http_session.h"
+#include "net/tcp/sockets.h"
 #include "tests/net/https_client.h"
 #include "tests/net/raw_http_client.h"
 

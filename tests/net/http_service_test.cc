@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "net/http/access_tokens.h"
-#include "net/http/known_hosts.h"
+#include "net/http/browser_guard.h"
 #include "tests/data/scratch.h"
 #include "tests/net/service_fixture.h"
 

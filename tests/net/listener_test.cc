@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "net/tcp/listening.h"
+#include "net/tcp/sockets.h"
 #include "tests/net/test_server.h"
 
 namespace disttf::net {

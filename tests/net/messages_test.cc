@@ -1,10 +1,14 @@
 #include "net/wire/messages.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <string>
 
-#include "tests/net/message_test.h"
+#include "net/wire/metrics_messages.h"
+#include "net/wire/replication.h"
+#include "tests/net/wire_bytes.h"
 
 namespace disttf::net {
 namespace {
@@ -271,6 +275,180 @@ TEST(Messages, AreBodilessWhereNothingFollows) {
   EXPECT_TRUE(is_bodiless<Heartbeat>({.kind = FrameKind::kHeartbeat}));
   EXPECT_FALSE(is_bodiless<Heartbeat>({.kind = FrameKind::kHeartbeat, .body_size = 1}));
   EXPECT_FALSE(is_bodiless<Heartbeat>({.kind = FrameKind::kAck}));
+}
+
+TEST(LogMessages, PublishToBackup) {
+  const PublishToBackup message{.view = {.chief = 0x123456789abcdef, .count = 6}, .generation = 3};
+  expect_message(message,
+                 "44544631070400000000000000000000"
+                 "0000000000000000efcdab8967452301"
+                 "06000000000000000000000000000000"
+                 "03000000000000000000000026f5ad1f",
+                 {.step = 1, .sequence = 1, .generation = 1});
+  FrameHeader header = message.to_header();
+  header.sequence = std::uint64_t{1} << 32U;
+  PublishToBackup out;
+  EXPECT_EQ(out.from_header(header), WireError::kBadReserved);
+  header = message.to_header();
+  header.request_id = 1;
+  EXPECT_EQ(out.from_header(header), WireError::kBadReserved);
+}
+
+TEST(LogMessages, Fill) {
+  expect_message(Fill{.entry = 4, .step = 7, .range_begin = 1024, .generation = 3},
+                 "44544631071e00000400000000000000"
+                 "00000000000000000700000000000000"
+                 "00000000000000000004000000000000"
+                 "03000000000000000000000042f0f50d",
+                 {.flags = kFlagFinished, .step = 1, .range_begin = 1, .generation = 1});
+  expect_message(
+      Fill{.entry = 4, .step = 7, .range_begin = 1024, .generation = 3, .finished = true},
+      "44544631071e01000400000000000000"
+      "00000000000000000700000000000000"
+      "00000000000000000004000000000000"
+      "030000000000000000000000f459500c",
+      {.flags = kFlagFinished, .step = 1, .range_begin = 1, .generation = 1});
+}
+
+TEST(LogMessages, Update) {
+  expect_message(Update{.entry = 4, .step = 7, .push = 9, .range_begin = 1024, .generation = 3},
+                 "44544631071f00000400000000000000"
+                 "00000000000000000700000000000000"
+                 "09000000000000000004000000000000"
+                 "030000000000000000000000a756ec23",
+                 {.step = 1, .sequence = 1, .range_begin = 1, .generation = 1});
+}
+
+TEST(LogMessages, Complete) {
+  expect_message(Complete{.entry = 4, .generation = 3},
+                 "44544631072000000400000000000000"
+                 "00000000000000000000000000000000"
+                 "00000000000000000000000000000000"
+                 "0300000000000000000000002da6b069",
+                 {.generation = 1});
+}
+
+TEST(LogMessages, Conclude) {
+  expect_message(Conclude{.entry = 4, .step = 7, .generation = 3},
+                 "44544631072b00000400000000000000"
+                 "00000000000000000700000000000000"
+                 "00000000000000000000000000000000"
+                 "030000000000000000000000b5ce6898",
+                 {.step = 1, .generation = 1});
+}
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::vector<std::byte> bytes_of(std::initializer_list<int> values) {
+  std::vector<std::byte> bytes;
+  for (const int value : values) {
+    bytes.push_back(static_cast<std::byte>(value));
+  }
+  return bytes;
+}
+
+TEST(TraceSteps, IsAHeaderAlone) {
+  const TraceSteps sent{.request_id = 3, .from = 1200, .count = 50};
+  const FrameHeader header = sent.to_header();
+  EXPECT_EQ(header, (FrameHeader{
+                        .kind = FrameKind::kTrace, .request_id = 3, .step = 1200, .sequence = 50}));
+  TraceSteps read;
+  EXPECT_FALSE(read.from_header(header));
+  EXPECT_EQ(read, sent);
+  FrameHeader wrong = header;
+  wrong.generation = 1;
+  EXPECT_EQ(read.from_header(wrong), WireError::kBadReserved);
+}
+
+TEST(MetricsReply, LiesInTheseBytes) {
+  EXPECT_EQ(encode_metrics(std::vector<std::string>{"{}", "", "abc"}),
+            bytes_of({2, 0, 0, 0, '{', '}', 0, 0, 0, 0, 3, 0, 0, 0, 'a', 'b', 'c'}));
+}
+
+TEST(MetricsReply, IsReadBack) {
+  const std::vector<std::string> texts = {"one", "", std::string(kMaxMetricsBytes, 'x')};
+  std::vector<std::string> read;
+  EXPECT_FALSE(decode_metrics(encode_metrics(texts), read));
+  EXPECT_EQ(read, texts);
+  EXPECT_FALSE(decode_metrics({}, read));
+  EXPECT_THAT(read, IsEmpty());
+}
+
+TEST(MetricsReply, HasAsManyTextsAsFit) {
+  const std::vector<std::string> texts(100, std::string(kMaxMetricsBytes, 'x'));
+  const std::vector<std::byte> body = encode_metrics(texts);
+  EXPECT_LE(body.size(), kMaxMetricsReplyBytes);
+  std::vector<std::string> read;
+  EXPECT_FALSE(decode_metrics(body, read));
+  EXPECT_EQ(read.size(), kMaxMetricsReplyBytes / (kMaxMetricsBytes + 4));
+}
+
+TEST(MetricsReply, ALengthThatDoesNotFitIsRefused) {
+  std::vector<std::string> read = {"kept"};
+  EXPECT_EQ(decode_metrics(bytes_of({3, 0, 0, 0, 'a', 'b'}), read), WireError::kBadBody);
+  EXPECT_EQ(decode_metrics(bytes_of({0, 0, 0}), read), WireError::kBadBody);
+  EXPECT_EQ(decode_metrics(bytes_of({255, 255, 255, 255, 'a'}), read), WireError::kBadBody);
+  EXPECT_EQ(decode_metrics(bytes_of({1, 0, 0, 0, 'a', 9}), read), WireError::kBadBody);
+  EXPECT_THAT(read, ElementsAre("kept"));
+}
+
+constexpr View kView{
+    .number = {.chief = 0x1122334455667788, .count = 0x01020304}, .primary = 1, .paired = true};
+constexpr Report kReport{.view = {.chief = 9, .count = 3},
+                         .replica_role = ReplicaRole::kBackup,
+                         .holds = true,
+                         .wants_alone = false,
+                         .wants_pair = true,
+                         .finished = true,
+                         .paired = true,
+                         .trainers = in_set(1) | in_set(71)};
+const UpdateHead kUpdate{.incarnation = 0x1122334455667788, .trainers = {0x0105}};
+constexpr FillHead kFill{
+    .lineage = 0x1122334455667788, .counters = {1, 2, 3, 4, 5, 6}, .trainers = 7, .tensors = 8};
+constexpr FillTrainer kTrainer{.incarnation = 1, .last_sequence = 2, .clock = 3, .used = 4};
+
+TEST(Replication, HasTheBytesOfTheDocument) {
+  EXPECT_EQ(hex(encode(kView)), "88776655443322110403020101010000");
+  EXPECT_EQ(hex(encode(kReport)), "090000000000000003000000021d00008200000000000000");
+  EXPECT_EQ(hex(encode(kUpdate)), "88776655443322110501000000000000");
+  EXPECT_EQ(hex(encode(UpdateHead{.trainers = {0, 2}})),
+            "000000000000000000000000000000000200000000000000");
+  EXPECT_EQ(hex(encode(kFill)),
+            "8877665544332211"
+            "010000000000000002000000000000000300000000000000"
+            "040000000000000005000000000000000600000000000000"
+            "07000000080000000000000000000000");
+  EXPECT_EQ(hex(encode(kTrainer)),
+            "0100000000000000020000000000000003000000000000000400000000000000");
+}
+
+// The views of the newer chief take precedence, however many the older one creates.
+TEST(ViewNumber, IsOrderedByItsChiefFirst) {
+  EXPECT_GT((ViewNumber{.chief = 9, .count = 3}), (ViewNumber{.chief = 8, .count = 4}));
+  EXPECT_GT((ViewNumber{.chief = 8, .count = 4}), (ViewNumber{.chief = 8, .count = 3}));
+}
+
+TEST(Replication, IsReadBackAndNothingElseIs) {
+  expect_read_back(kView);
+  expect_read_back(kReport);
+  expect_read_back(kUpdate);
+  expect_read_back(kFill);
+  expect_read_back(kTrainer);
+}
+
+TEST(Replication, RejectsValuesThatMeanNothing) {
+  EXPECT_EQ(decode_with(kView, 12, 2), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kView, 13, 2), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kView, 14, 1), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kReport, 12, 3), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kReport, 13, 32), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kReport, 15, 1), WireError::kBadBody);
+  UpdateHead none;
+  EXPECT_EQ(decode(encode(UpdateHead{.trainers = {0, 0}}), none), WireError::kBadBody)
+      << "the sum of no gradients";
+  EXPECT_EQ(decode(encode(UpdateHead{}), none), WireError::kBadBody);
+  EXPECT_EQ(decode_with(kFill, 64, 1), WireError::kBadBody);
 }
 
 }  // namespace

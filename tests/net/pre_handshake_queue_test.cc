@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/tcp/listening.h"
+#include "net/tcp/sockets.h"
 
 namespace disttf::net {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "net/http/http_service.h"
-#include "net/tcp/listening.h"
+#include "net/tcp/sockets.h"
 #include "tests/net/https_client.h"
 #include "tests/net/raw_http_client.h"
 

@@ -21,9 +21,9 @@
 #include <utility>
 #include <vector>
 
+#include "net/tcp/dial.h"
 #include "net/tcp/listener.h"
-#include "net/tcp/listening.h"
-#include "net/tcp/peer.h"
+#include "net/tcp/sockets.h"
 
 namespace disttf::net {
 

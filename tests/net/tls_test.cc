@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "net/tcp/dial.h"
-#include "net/tcp/listening.h"
+#include "net/tcp/sockets.h"
 #include "net/tls/secrets.h"
 #include "net/tls/tls_stream.h"
 #include "tests/net/test_server.h"

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -48,6 +49,53 @@ template <typename Body>
   bytes[at] = std::byte{value};
   Body out;
   return decode(bytes, out);
+}
+
+// Helpers for tests of messages: net/wire/messages.h and its neighbours.
+template <typename Message>
+[[nodiscard]] std::string bytes_of(const Message& message) {
+  std::array<std::byte, kHeaderBytes> bytes{};
+  encode_header(message.to_header(), bytes);
+  return hex(bytes);
+}
+
+// The fields and flags of a header, one in each.
+inline constexpr std::array<FrameHeader, 4> kFields = {
+    FrameHeader{.step = 1}, {.sequence = 1}, {.range_begin = 1}, {.generation = 1}};
+inline constexpr unsigned kFlagBits = 11;
+
+// Checks that `message` has these bytes, is decoded from them, and is refused with any field or
+// flag that is not in `may_have`.
+template <typename Message>
+void expect_message(const Message& message, const std::string& golden,
+                    const FrameHeader& may_have) {
+  EXPECT_EQ(bytes_of(message), golden);
+  const FrameHeader header = message.to_header();
+  Message out;
+  ASSERT_FALSE(out.from_header(header));
+  EXPECT_EQ(out, message);
+  out = {};
+  FrameHeader other = header;
+  other.kind = header.kind == FrameKind::kAck ? FrameKind::kHello : FrameKind::kAck;
+  EXPECT_EQ(out.from_header(other), WireError::kUnexpected);
+  for (unsigned bit = 0; bit < kFlagBits; ++bit) {
+    other = header;
+    other.flags |= static_cast<std::uint16_t>(1U << bit);
+    const bool is_known = (may_have.flags >> bit & 1U) != 0;
+    EXPECT_EQ(out.from_header(other), is_known ? std::error_code{} : WireError::kBadFlags) << bit;
+  }
+  for (const FrameHeader& field : kFields) {
+    other = header;
+    other.step += field.step;
+    other.sequence += field.sequence;
+    other.range_begin += field.range_begin;
+    other.generation += field.generation;
+    const bool is_known = field.step * may_have.step + field.sequence * may_have.sequence +
+                              field.range_begin * may_have.range_begin +
+                              field.generation * may_have.generation !=
+                          0;
+    EXPECT_EQ(out.from_header(other), is_known ? std::error_code{} : WireError::kBadReserved);
+  }
 }
 
 }  // namespace disttf::net

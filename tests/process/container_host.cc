@@ -8,7 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "tests/process/paths.h"
+#include "tests/process/process.h"
 
 namespace disttf::test_process {
 namespace {

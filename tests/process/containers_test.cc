@@ -9,7 +9,6 @@
 
 #include "tests/process/container_host.h"
 #include "tests/process/process_test.h"
-#include "tests/process/secret_file.h"
 #include "tests/support/engines.h"
 
 namespace disttf::test_process {

@@ -4,8 +4,8 @@
 
 #include "run/run_config.h"
 #include "tests/process/process_test.h"
+#include "tests/process/raw_peer.h"
 #include "tests/process/scripted_run.h"
-#include "tests/process/scripted_trainer.h"
 
 namespace disttf::test_process {
 namespace {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "net/tcp/listener.h"
-#include "net/tcp/listening.h"
+#include "net/tcp/sockets.h"
 #include "tests/process/process_test.h"
 
 namespace disttf::test_process {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <thread>
 
-#include "tests/process/paths.h"
+#include "tests/process/process.h"
 
 namespace disttf::test_process {
 namespace {

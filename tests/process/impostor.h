@@ -11,8 +11,8 @@
 #include "math/model.h"
 #include "run/run_config.h"
 #include "tests/process/process_test.h"
+#include "tests/process/raw_peer.h"
 #include "tests/process/scripted_run.h"
-#include "tests/process/scripted_trainer.h"
 
 namespace disttf::test_process {
 

@@ -16,12 +16,12 @@
 #include "data/mnist.h"
 #include "math/model.h"
 #include "net/wire/codec.h"
+#include "net/wire/snapshot_messages.h"
 #include "net/wire/sparse_gradient.h"
-#include "net/wire/write_snapshot_shard.h"
 #include "run/run_config.h"
 #include "tests/process/process_test.h"
+#include "tests/process/raw_peer.h"
 #include "tests/process/scripted_run.h"
-#include "tests/process/scripted_trainer.h"
 
 namespace disttf::test_process {
 namespace {

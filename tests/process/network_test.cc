@@ -8,7 +8,6 @@
 #include <iterator>
 
 #include "tests/process/process_test.h"
-#include "tests/process/secret_file.h"
 #include "tests/support/engines.h"
 
 namespace disttf::test_process {

@@ -12,9 +12,7 @@
 #include <vector>
 
 #include "tests/process/bucket_server.h"
-#include "tests/process/gcs_server.h"
 #include "tests/process/process_test.h"
-#include "tests/process/s3_server.h"
 #include "tests/support/engines.h"
 
 namespace disttf::test_process {

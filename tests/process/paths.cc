@@ -1,4 +1,4 @@
-#include "tests/process/paths.h"
+#include "tests/process/process.h"
 
 namespace disttf::test_process {
 

@@ -1,9 +1,12 @@
 #include "tests/process/process.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,13 +15,17 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <iterator>
 #include <regex>
 #include <sstream>
 #include <system_error>
+#include <thread>
 #include <utility>
+
+#include "data/file.h"
 
 namespace disttf::test_process {
 namespace {
@@ -329,6 +336,29 @@ bool wait_until_gone(const std::vector<pid_t>& pids, std::chrono::milliseconds l
     const FileDescriptor pidfd = open_pidfd(pid);
     return !pidfd.is_open() || wait_for_end(pidfd.number(), deadline);
   });
+}
+
+namespace {
+
+bool is_listening(std::uint16_t port) {
+  const data::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return ::connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) ==
+         0;
+}
+
+}  // namespace
+
+bool wait_until_listening(std::uint16_t port) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!is_listening(port)) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // polls, with a deadline
+  }
+  return true;
 }
 
 }  // namespace disttf::test_process

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -108,5 +109,22 @@ class Process {
 // Returns true once all of the processes have ended, reaped or not.
 [[nodiscard]] bool wait_until_gone(const std::vector<pid_t>& pids,
                                    std::chrono::milliseconds limit = kPatience);
+
+// Waits for a server that a test has started.
+
+// Returns false if no process listens on that port of 127.0.0.1 within kPatience.
+[[nodiscard]] bool wait_until_listening(std::uint16_t port);
+
+// Paths that the process tests need. Compiled into paths.cc alone, so that all other sources
+// compile identically in every checkout, and ccache finds them.
+
+// Returns the path of the executable under test.
+[[nodiscard]] const std::string& disttf_binary();
+// Returns the path of test_mirror, which serves the data set's files with faults.
+[[nodiscard]] const std::string& mirror_binary();
+// Returns the root of the source tree.
+[[nodiscard]] const std::filesystem::path& source_directory();
+// Returns a folder in the build tree for data sets, shared by all tests.
+[[nodiscard]] const std::filesystem::path& test_data_directory();
 
 }  // namespace disttf::test_process

@@ -10,12 +10,12 @@
 
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "tests/process/cluster_on_loopback.h"
-#include "tests/process/paths.h"
 #include "tests/process/process.h"
 
 namespace disttf::test_process {
@@ -146,5 +146,15 @@ inline constexpr const char* kHasSnapshot = "Snapshot of global step [1-9][0-9]*
 [[nodiscard]] unsigned number_from_variable(const char* variable, unsigned otherwise);
 // Returns the number of occurrences of `part`.
 [[nodiscard]] std::size_t count_of(const std::string& text, const std::string& part);
+
+// A secret for the tasks of a test on several machines.
+
+// Writes mnist.secret, readable by its owner alone, and returns its path.
+inline std::string write_secret(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "mnist.secret";
+  std::ofstream(path) << std::string(32, 's') << "\n";
+  std::filesystem::permissions(path, std::filesystem::perms(0600));
+  return path.string();
+}
 
 }  // namespace disttf::test_process

@@ -110,5 +110,187 @@ TEST_F(Recovery, SecondProcessOnTheSameAddressIsTurnedAway) {
   expect_undisturbed(tasks);
 }
 
+// A ps that is lost and comes back empty, alone or with others: the chief rolls back all ps to one
+// state, and the run's result is bit-identical to an undisturbed one.
+
+// Takes snapshots, and logs each.
+const Words kSaves = {"--save_steps=10", "--log_level=debug"};
+
+class PsRecovery : public ProcessTest {
+ protected:
+  void kill(Process& process) {
+    process.send(SIGKILL);
+    ASSERT_TRUE(killed(process, SIGKILL));
+  }
+
+  // Restarts a killed ps.
+  void restart_ps(Tasks& tasks, std::size_t index) {
+    tasks.ps[index] = &run_task(cluster_, Job::kPs, index);
+  }
+
+  static ::testing::AssertionResult reaches(Process& trainer, int step) {
+    return says(trainer, "global step: " + std::to_string(step) + ",");
+  }
+
+  void expect_undisturbed(const Tasks& tasks) {
+    EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
+    expect_weights_of_launch(tasks.trainers, Words{"--workers=2", "--chief"} + kRun);
+  }
+
+  const ClusterOnLoopback cluster_{{.ps = 2, .workers = 2, .chief = true}};
+};
+
+TEST_F(PsRecovery, KilledBeforeThereIsASnapshot) {
+  Tasks tasks = run_cluster(cluster_, kRun + kSlowly + Words{"--save_secs=0"});
+  ASSERT_TRUE(reaches(tasks.chief(), 20));
+  kill(*tasks.ps[1]);
+  restart_ps(tasks, 1);
+  EXPECT_TRUE(says(tasks.chief(), "The run goes on from global step 0, generation 2"));
+  expect_undisturbed(tasks);
+}
+
+TEST_F(PsRecovery, KilledAfterASnapshot) {
+  Tasks tasks = run_cluster(cluster_, kRun + kSlowly + kSaves);
+  ASSERT_TRUE(says(tasks.chief(), kHasSnapshot));
+  kill(*tasks.ps[0]);
+  restart_ps(tasks, 0);
+  EXPECT_TRUE(says(tasks.chief(), "The run goes on from global step [1-9][0-9]*, generation 2"));
+  expect_undisturbed(tasks);
+}
+
+TEST_F(PsRecovery, BothKilledAtOnce) {
+  Tasks tasks = run_cluster(cluster_, kRun + kSlowly + kSaves);
+  ASSERT_TRUE(says(tasks.chief(), kHasSnapshot));
+  for (const std::size_t index : {0U, 1U}) {
+    kill(*tasks.ps[index]);
+  }
+  for (const std::size_t index : {0U, 1U}) {
+    restart_ps(tasks, index);
+  }
+  EXPECT_TRUE(says(tasks.chief(), "The run goes on from global step [1-9][0-9]*, generation 2"));
+  expect_undisturbed(tasks);
+}
+
+TEST_F(PsRecovery, KilledOneAfterTheOther) {
+  Tasks tasks = run_cluster(cluster_, kRun + kSlowly + kSaves);
+  int step = 25;
+  for (const std::size_t index : {1U, 0U, 1U}) {
+    ASSERT_TRUE(reaches(tasks.chief(), step));
+    kill(*tasks.ps[index]);
+    restart_ps(tasks, index);
+    step += 40;
+  }
+  EXPECT_TRUE(says(tasks.chief(), "generation 4"));
+  expect_undisturbed(tasks);
+}
+
+TEST_F(PsRecovery, KilledTogetherWithTheChief) {
+  Tasks tasks = run_cluster(cluster_, kRun + kSlowly + kSaves);
+  ASSERT_TRUE(reaches(tasks.chief(), 25));
+  kill(tasks.chief());
+  kill(*tasks.ps[1]);
+  restart_ps(tasks, 1);
+  tasks.trainers[0] = &run_task(cluster_, Job::kChief, 0, kRun + kSlowly);
+  expect_undisturbed(tasks);
+}
+
+TEST_F(PsRecovery, KilledTogetherWithAWorker) {
+  Tasks tasks = run_cluster(cluster_, kRun + kSlowly + kSaves);
+  ASSERT_TRUE(reaches(tasks.chief(), 25));
+  kill(*tasks.trainers[2]);
+  kill(*tasks.ps[1]);
+  tasks.trainers[2] = &run_task(cluster_, Job::kWorker, 1, kRun + kSlowly);
+  restart_ps(tasks, 1);
+  expect_undisturbed(tasks);
+}
+
+// All tasks take it for dead, but it has lost nothing.
+TEST_F(PsRecovery, FrozenForLongerThanTheHeartbeatTimeout) {
+  Tasks tasks = run_cluster(cluster_, kRun + kSlowly + Words{"--heartbeat_timeout=2"});
+  ASSERT_TRUE(reaches(tasks.chief(), 20));
+  tasks.ps[1]->send(SIGSTOP);
+  for (Process* trainer : tasks.trainers) {
+    ASSERT_TRUE(says(*trainer, "ps 1 .* was lost"));
+  }
+  tasks.ps[1]->send(SIGCONT);
+  expect_undisturbed(tasks);
+}
+
+TEST_F(PsRecovery, KilledInAnAsynchronousRunThatGoesOn) {
+  const Words flags = {"--sync_replicas=false", "--train_steps=600", "--debug_delay_ms=10",
+                       "--log_every=1", "--save_steps=50"};
+  Tasks tasks = run_cluster(cluster_, flags);
+  ASSERT_TRUE(says(tasks.chief(), "global step: [1-9][0-9][0-9],"));
+  kill(*tasks.ps[1]);
+  restart_ps(tasks, 1);
+  EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
+  EXPECT_TRUE(says(tasks.chief(), "After 600 training step"));
+}
+
+// A chief that returns with another configuration after all ps of the run were lost with it: the
+// weights are those of the new configuration, or a task that cannot train with it exits with a
+// sentence. And after a rejected configuration, the right one is accepted.
+
+const Words kOtherRun = {"--train_steps=120", "--print_weights_hash", "--model=softmax"};
+
+class OtherConfiguration : public ProcessTest {
+ protected:
+  static void kill(Process& process) {
+    process.send(SIGKILL);
+    ASSERT_TRUE(killed(process, SIGKILL));
+  }
+  // Kills the chief and the ps, and restarts them once they are gone, the chief with `more`.
+  void begin_anew(const ClusterOnLoopback& cluster, Tasks& tasks, const Words& more) {
+    ASSERT_TRUE(says(*tasks.trainers[1], "global step: 20,"));
+    for (Process* each : tasks.ps) {
+      kill(*each);
+    }
+    kill(tasks.chief());
+    for (std::size_t index = 0; index < tasks.ps.size(); ++index) {
+      tasks.ps[index] = &run_task(cluster, Job::kPs, index, more);
+    }
+    tasks.trainers[0] = &run_task(cluster, Job::kWorker, 0, more);
+  }
+
+  const ClusterOnLoopback cluster_{{.ps = 2, .workers = 2}};
+};
+
+TEST_F(OtherConfiguration, AWorkerThatLivesOnTrainsWithTheOneThatTheNextChiefPublishes) {
+  Tasks tasks = run_cluster(cluster_, kOtherRun + kSlowly);
+  const Words other = {"--seed=2", "--batch_size=64"};
+  begin_anew(cluster_, tasks, kOtherRun + kSlowly + other);
+  EXPECT_TRUE(says(*tasks.trainers[1],
+                   "--batch_size is 64, it was 100; .*--seed is 2, it was 1|"
+                   "--seed is 2, it was 1; .*--batch_size is 64, it was 100"));
+  EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
+  expect_weights_of_launch(tasks.trainers, Words{"--ps=2", "--workers=2"} + kOtherRun + other);
+}
+
+// The worker's own flags name the model of the previous run.
+TEST_F(OtherConfiguration, AWorkerThatLivesOnTakesAnotherModelToo) {
+  Tasks tasks = run_cluster(cluster_, kOtherRun + kSlowly + impatient());
+  const Words other = {"--train_steps=120", "--print_weights_hash", "--model=mlp"};
+  begin_anew(cluster_, tasks, other + kSlowly + impatient());
+  EXPECT_TRUE(says(*tasks.trainers[1], "--model is \"mlp\", it was \"softmax\""));
+  EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
+  expect_weights_of_launch(tasks.trainers, Words{"--ps=2", "--workers=2"} + other);
+}
+
+TEST_F(OtherConfiguration, AChiefThatIsRefusedForReplicasDoesNotKeepTheRightOneAway) {
+  Tasks tasks = run_cluster(cluster_, kOtherRun + kSlowly);
+  ASSERT_TRUE(says(tasks.chief(), "global step: 20,"));
+  kill(*tasks.ps[0]);
+  kill(tasks.chief());
+  tasks.ps[0] = &run_task(cluster_, Job::kPs, 0);
+  ASSERT_TRUE(says(*tasks.ps[0], "Started server"));
+  Process& wrong =
+      run_task(cluster_, Job::kWorker, 0, kOtherRun + kSlowly + Words{"--ps_replicas=2"});
+  EXPECT_TRUE(exits(wrong, kExitUsage));
+  EXPECT_TRUE(says(wrong, "--ps_replicas: 2 is not allowed here"));
+  tasks.trainers[0] = &run_task(cluster_, Job::kWorker, 0, kOtherRun + kSlowly);
+  EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
+  expect_weights_of_launch(tasks.trainers, Words{"--ps=2", "--workers=2"} + kOtherRun);
+}
+
 }  // namespace
 }  // namespace disttf::test_process

@@ -9,7 +9,7 @@
 #include "net/wire/frame.h"
 #include "net/wire/messages.h"
 #include "run/run_config.h"
-#include "tests/process/scripted_trainer.h"
+#include "tests/process/raw_peer.h"
 
 namespace disttf::test_process {
 

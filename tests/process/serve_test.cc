@@ -18,7 +18,7 @@
 
 #include "data/gzip.h"
 #include "data/posix_file_system.h"
-#include "data/tensorboard/png.h"
+#include "data/tensorboard/events.h"
 #include "model/trained_model.h"
 #include "storage/checkpoint/core/checkpoint_store.h"
 #include "tests/process/asker.h"

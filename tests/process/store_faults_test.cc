@@ -7,10 +7,10 @@
 #include <optional>
 #include <set>
 
+#include "tests/process/bucket_server.h"
 #include "tests/process/faulty_proxy.h"
 #include "tests/process/on_store.h"
 #include "tests/process/process_test.h"
-#include "tests/process/s3_server.h"
 #include "tests/support/mirror_server.h"
 
 namespace disttf::test_process {

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "tests/process/paths.h"
+#include "tests/process/process.h"
 
 namespace disttf::test_process {
 

@@ -11,12 +11,21 @@
 
 #include <algorithm>
 #include <array>
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
+#include "net/tcp/sockets.h"
+#include "roles/launch/shell/child_output.h"
+#include "roles/launch/shell/reserved_port.h"
 #include "tests/roles/probe.h"
 
 namespace disttf::roles {
@@ -307,6 +316,123 @@ TEST(ChildProcess, DiesWithTheLauncher) {
   pollfd hangup{.fd = read_end.number(), .events = POLLIN, .revents = 0};
   EXPECT_EQ(poll(&hangup, 1, kPatienceMs), 1);
   EXPECT_EQ(hangup.revents, POLLHUP);
+}
+
+using testing::ElementsAre;
+
+// The lines of a writer that writes `text` and ends.
+std::vector<std::string> lines_of(const std::string& text) {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  std::thread writer([&, write_end = data::FileDescriptor(ends[1])] {
+    for (std::size_t at = 0; at < text.size();) {
+      const ssize_t count = write(write_end.number(), text.data() + at, text.size() - at);
+      ASSERT_GT(count, 0);
+      at += static_cast<std::size_t>(count);
+    }
+  });
+  std::vector<std::string> lines;
+  asio::io_context context;
+  asio::co_spawn(context,
+                 read_lines(data::FileDescriptor(ends[0]),
+                            [&](std::string_view line) { lines.emplace_back(line); }),
+                 asio::detached);
+  context.run();
+  writer.join();
+  return lines;
+}
+
+TEST(ReadLines, HandsOverEachLineWithoutItsEnd) {
+  EXPECT_THAT(lines_of("one\n\nthree\n"), ElementsAre("one", "", "three"));
+}
+
+TEST(ReadLines, HandsOverWhatAWriterThatDiedHadWritten) {
+  EXPECT_THAT(lines_of("one\ntw"), ElementsAre("one", "tw"));
+  EXPECT_THAT(lines_of(""), ElementsAre());
+}
+
+TEST(ReadLines, CutsALineThatIsTooLong) {
+  constexpr std::size_t kMost = 64 * 1024;
+  EXPECT_THAT(lines_of(std::string(kMost + 1, 'x') + "\nnext\n"),
+              ElementsAre(std::string(kMost, 'x'), "x", "next"));
+}
+
+using asio::ip::tcp;
+
+class ReservedPortTest : public testing::Test {
+ protected:
+  std::error_code connect() {
+    tcp::socket socket(context_);
+    std::error_code error;
+    socket.connect({asio::ip::address_v4::loopback(), port_.address().port}, error);
+    return error;
+  }
+  asio::io_context context_;
+  ReservedPort port_{context_};
+};
+
+TEST_F(ReservedPortTest, RefusesConnectionsWithoutAListener) {
+  EXPECT_EQ(connect(), asio::error::connection_refused);
+}
+
+TEST_F(ReservedPortTest, IsListenedOnAgainAndAgain) {
+  for (int each = 0; each < 3; ++each) {
+    tcp::acceptor acceptor = port_.listen();
+    EXPECT_EQ(acceptor.local_endpoint().port(), port_.address().port);
+    EXPECT_FALSE(connect());
+    acceptor.close();
+    EXPECT_EQ(connect(), asio::error::connection_refused);
+  }
+}
+
+// What a dead process leaves behind: connections that still close, on its side of the port.
+TEST_F(ReservedPortTest, IsListenedOnBesideOldConnections) {
+  tcp::acceptor acceptor = port_.listen();
+  tcp::socket client(context_);
+  client.connect({asio::ip::address_v4::loopback(), port_.address().port});
+  const tcp::socket server = acceptor.accept();
+  acceptor.close();
+  EXPECT_NO_THROW(acceptor = port_.listen());
+}
+
+TEST_F(ReservedPortTest, IsNotGivenToAnotherProcess) {
+  tcp::acceptor other(context_, tcp::v4());
+  std::error_code error;
+  other.bind({asio::ip::address_v4::loopback(), port_.address().port}, error);
+  EXPECT_EQ(error, asio::error::address_in_use);
+}
+
+TEST_F(ReservedPortTest, IsFreeAfterwards) {
+  std::uint16_t number = 0;
+  {
+    const ReservedPort port(context_);
+    number = port.address().port;
+  }
+  EXPECT_NO_THROW(net::listen_on(context_, number, net::ListenScope::kLoopback));
+}
+
+TEST_F(ReservedPortTest, SaysWhyItCannotBeListenedOn) {
+  const tcp::acceptor first = port_.listen();
+  try {
+    const tcp::acceptor second = port_.listen();
+    FAIL();
+  } catch (const std::system_error& error) {
+    EXPECT_EQ(error.what(), "cannot listen on 127.0.0.1 port " +
+                                std::to_string(port_.address().port) + ": Address already in use");
+  }
+}
+
+TEST_F(ReservedPortTest, IsHeldByNoChild) {
+  for (int fd = 0; fd < 64; ++fd) {
+    sockaddr_in address{};
+    socklen_t size = sizeof address;
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0 &&
+        address.sin_family == AF_INET && ntohs(address.sin_port) == port_.address().port) {
+      EXPECT_EQ(fcntl(fd, F_GETFD), FD_CLOEXEC);
+      return;
+    }
+  }
+  FAIL() << "no socket has the port";
 }
 
 }  // namespace

@@ -3,13 +3,20 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 
-#include "net/http/http_local.h"
+#include "net/http/http_session.h"
+#include "net/tls/secrets.h"
+#include "roles/launch/shell/run_secret.h"
 #include "run/outcome.h"
 #include "tests/data/scratch.h"
 
@@ -145,6 +152,105 @@ TEST_F(ControlAddress, RefusesADirectoryThatOthersCanReach) {
   fs::permissions(path("real"), fs::perms::owner_all);
   fs::create_directory_symlink(path("real"), directory());
   EXPECT_THAT(refusal(in_directory()), HasSubstr("belongs to this user alone"));
+}
+
+// Which processes may use the control socket of a launch. This process plays the launch.
+
+using ::testing::HasSubstr;
+using ::testing::Optional;
+
+// A process that waits until this object goes.
+class Waiting {
+ public:
+  Waiting() : pid_(fork()) {
+    if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      pause();
+      _exit(0);
+    }
+  }
+  ~Waiting() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_;
+};
+
+// A process whose parent, a child of this one, has ended.
+pid_t start_orphan() {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(pipe(ends.data()), 0);
+  const pid_t parent = fork();
+  if (parent == 0) {
+    const pid_t orphan = fork();
+    if (orphan == 0) {
+      pause();
+      _exit(0);
+    }
+    _exit(write(ends[1], &orphan, sizeof orphan) == sizeof orphan ? 0 : 1);
+  }
+  EXPECT_EQ(waitpid(parent, nullptr, 0), parent);
+  pid_t orphan = -1;
+  EXPECT_EQ(read(ends[0], &orphan, sizeof orphan), static_cast<ssize_t>(sizeof orphan));
+  close(ends[0]);
+  close(ends[1]);
+  return orphan;
+}
+
+std::optional<std::string> refusal_of(pid_t pid, uid_t uid = geteuid()) {
+  return why_refused({.uid = uid, .pid = pid});
+}
+
+TEST(ControlPeer, AChildIsRefused) {
+  const Waiting child;
+  EXPECT_THAT(refusal_of(child.pid()), Optional(HasSubstr("was started by this launch")));
+  EXPECT_THAT(refusal_of(child.pid(), 0), Optional(HasSubstr("was started by this launch")))
+      << "also where the launch is root's";
+}
+
+TEST(ControlPeer, AGrandchildWhoseParentHasEndedIsRefused) {
+  keep_orphans();
+  const pid_t orphan = start_orphan();
+  EXPECT_THAT(refusal_of(orphan), Optional(HasSubstr("was started by this launch")));
+  kill(orphan, SIGKILL);
+  EXPECT_EQ(waitpid(orphan, nullptr, 0), orphan);
+}
+
+TEST(ControlPeer, AProcessThatHasEndedIsRefused) {
+  const pid_t gone = fork();
+  if (gone == 0) _exit(0);
+  ASSERT_EQ(waitpid(gone, nullptr, 0), gone);
+  EXPECT_THAT(refusal_of(gone), Optional(HasSubstr("does not show the parent of process")));
+}
+
+TEST(ControlPeer, AnotherUserIsRefused) {
+  EXPECT_THAT(refusal_of(getppid(), geteuid() + 1), Optional(HasSubstr("may not use this")));
+}
+
+TEST(ControlPeer, AProcessThatTheLaunchHasNotStartedMayAsk) {
+  EXPECT_EQ(refusal_of(getppid()), std::nullopt);
+  EXPECT_EQ(refusal_of(0), std::nullopt) << "a process outside of this PID namespace";
+}
+
+// The secret that a launch generates for its run.
+
+TEST(RunSecret, IsAnotherEachTimeAndOneThatTasksTake) {
+  const std::string one = make_run_secret();
+  EXPECT_EQ(one.size(), 44U);
+  EXPECT_NE(make_run_secret(), one);
+  EXPECT_NO_THROW(net::Secrets(one, "test"));
+}
+
+TEST(RunSecret, IsToldInTheEnvironmentAlone) {
+  EXPECT_THAT(secret_variables(SecretOfRun::kMade, "abc"), ElementsAre("DISTTF_SECRET=abc"));
+  EXPECT_THAT(secret_variables(SecretOfRun::kNone, ""), ElementsAre("DISTTF_SECRET="))
+      << "one that the launcher has is not handed on";
+  EXPECT_THAT(secret_variables(SecretOfRun::kGiven, ""), IsEmpty());
 }
 
 }  // namespace

@@ -4,8 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "roles/launch/shell/child_output.h"
+#include "roles/launch/shell/launch_telemetry.h"
+#include "roles/launch/shell/manage.h"
 #include "run/outcome.h"
 
 namespace disttf::roles {
@@ -185,6 +193,155 @@ TEST(LaunchView, AnythingElseIsASentence) {
   for (const char* odd : {"[]", "{}", R"({"tasks": {}})", R"({"tasks": [1, {"task": 1}]})",
                           R"({"series": {"loss": 1}, "frontier": [], "now": "x"})"}) {
     EXPECT_NO_THROW(static_cast<void>(LaunchMeter().take(kStatus, ViewJson::parse(odd), 0))) << odd;
+  }
+}
+
+// The records of a launch about its tasks: each change once, and as a sentence.
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Json = nlohmann::json;
+
+class LaunchRecordsTest : public testing::Test {
+ protected:
+  // "task running 4711", "warning killed worker:1 was killed ..."
+  std::vector<std::string> take() { return std::exchange(told_, {}); }
+  void hear(const std::string& line) {
+    const Json record = Json::parse(line);
+    const std::string kind = record.at("kind");
+    if (kind == "task") {
+      told_.push_back("task " + record.at("state").get<std::string>() + " " +
+                      record.at("pid").dump());
+    } else if (kind == "event") {
+      told_.push_back(record.at("level").get<std::string>() + " " +
+                      record.at("what").get<std::string>() + " " +
+                      record.at("text").get<std::string>());
+    } else {
+      told_.push_back(kind + " " + record.at("state").get<std::string>());
+    }
+  }
+
+  std::vector<std::string> told_;
+  LaunchRecords records_{[this](const std::string& line) { hear(line); }};
+  TaskStatus worker_{.id = {.job = net::Job::kWorker, .index = 1},
+                     .address = {.host = "127.0.0.1", .port = 4001},
+                     .pid = 4711,
+                     .since = {}};
+  SupervisedTask state_{.name = "[worker:1]", .lives = true};
+};
+
+TEST_F(LaunchRecordsTest, ATaskIsStartedKilledAndStartedAgain) {
+  records_.task(worker_, state_);
+  EXPECT_THAT(take(), ElementsAre("task running 4711",
+                                  "info started worker:1 was started at 127.0.0.1:4001"));
+  records_.task(worker_, state_);
+  EXPECT_THAT(take(), IsEmpty()) << "nothing has changed";
+  worker_.pid = -1;
+  worker_.state = TaskState::kWaiting;
+  state_.ending = Ending{.signal = SIGKILL};
+  records_.task(worker_, state_);
+  EXPECT_THAT(
+      take(),
+      ElementsAre("task waiting null",
+                  "warning killed worker:1 was killed by signal 9 (Killed); it will be restarted"));
+  worker_.pid = 4712;
+  worker_.state = TaskState::kRunning;
+  worker_.restarts = 1;
+  worker_.address.port = 4002;
+  records_.task(worker_, state_);
+  EXPECT_THAT(take(), ElementsAre("task running 4712",
+                                  "info restarted worker:1 was restarted at 127.0.0.1:4002"));
+}
+
+TEST_F(LaunchRecordsTest, ATaskThatIsDoneIsNoWarning) {
+  records_.task(worker_, state_);
+  take();
+  worker_.pid = -1;
+  worker_.state = TaskState::kDone;
+  state_.ending = Ending{.exit_code = 0};
+  records_.task(worker_, state_);
+  EXPECT_EQ(take().back(), "info ended worker:1 ended with exit code 0");
+}
+
+TEST_F(LaunchRecordsTest, AStateIsToldOnce) {
+  records_.state("training");
+  records_.state("training");
+  records_.state("ended");
+  EXPECT_THAT(take(), ElementsAre("state training", "state ended"));
+}
+
+// The newest lines of a task: bounded, whole, and handed on.
+
+TEST(LogTail, KeepsWhatCame) {
+  LogTail log;
+  log.append("first");
+  log.append("");
+  log.append("third");
+  EXPECT_EQ(log.text(), "first\n\nthird\n");
+}
+
+TEST(LogTail, IsBoundedAndKeepsTheNewestWholeLines) {
+  LogTail log;
+  for (int each = 0; each < 100'000; ++each) {
+    log.append("line " + std::to_string(each));
+    ASSERT_LE(log.text().size(), LogTail::kMaxBytes);
+  }
+  EXPECT_GT(log.text().size(), LogTail::kMaxBytes / 2);
+  EXPECT_TRUE(log.text().starts_with("line ")) << "and not in the middle of one";
+  EXPECT_TRUE(log.text().ends_with("\nline 99999\n"));
+}
+
+TEST(LogTail, IsBoundedWhateverALineIs) {
+  LogTail log;
+  for (int each = 0; each < 10; ++each) {
+    log.append(std::string(LogTail::kMaxBytes, 'a'));
+    ASSERT_LE(log.text().size(), LogTail::kMaxBytes);
+  }
+}
+
+TEST(LogTail, HandsOnNewLinesAsLongAsAReaderIsThere) {
+  LogTail log;
+  log.append("before");
+  auto reader = std::make_shared<net::HttpLineStream>();
+  log.follow(reader);
+  log.append("after");
+  EXPECT_EQ(reader->take(), "after\n");
+  const std::weak_ptr<net::HttpLineStream> gone = reader;
+  reader.reset();
+  EXPECT_TRUE(gone.expired()) << "the log does not hold it";
+  log.append("nobody");
+}
+
+// The answers of a control address as people read them.
+
+TEST(ManageText, EndpointsAreOneRowAJob) {
+  EXPECT_EQ(text_of(ManageVerb::kEndpoints,
+                    R"({"ps": ["a:1"], "worker": ["b:2", "c:3"], "control": ["/x.sock"]})"),
+            "JOB      ADDRESSES\nps       a:1\nworker   b:2,c:3\ncontrol  /x.sock\n");
+}
+
+TEST(ManageText, PodsAreOneALine) {
+  EXPECT_EQ(text_of(ManageVerb::kPodsList, R"(["ps:0", "worker:0"])"), "ps:0\nworker:0\n");
+}
+
+TEST(ManageText, ChangesAnswerWithTheirMessage) {
+  for (const ManageVerb verb :
+       {ManageVerb::kPodsRestart, ManageVerb::kPodsReplace, ManageVerb::kUpdate}) {
+    EXPECT_EQ(text_of(verb, R"({"task": "ps:0", "message": "it is so"})"), "it is so\n");
+  }
+}
+
+TEST(ManageText, APageIsItsLink) {
+  EXPECT_EQ(text_of(ManageVerb::kPage, R"({"url": "http://127.0.0.1:1/?token=2"})"),
+            "http://127.0.0.1:1/?token=2\n");
+  EXPECT_THROW(static_cast<void>(text_of(ManageVerb::kPage, R"({"message": "no"})")), Failure);
+}
+
+TEST(ManageText, AnythingElseIsASentence) {
+  for (const char* wrong : {"", "[]", "{}", R"({"message": 1})", R"({"tasks": 1})"}) {
+    for (const ManageVerb verb : {ManageVerb::kPodsRestart, ManageVerb::kUpdate}) {
+      EXPECT_THROW(static_cast<void>(text_of(verb, wrong)), Failure) << wrong;
+    }
   }
 }
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/memory/packet_socket.h"
+#include "net/memory/program_channel.h"
 #include "run/program/program_message.h"
 #include "tests/roles/probe.h"
 

@@ -14,13 +14,11 @@
 #include <string_view>
 #include <vector>
 
-#include "roles/serve/core/api_error.h"
 #include "roles/serve/core/api_route.h"
 #include "roles/serve/core/batch_queue.h"
+#include "roles/serve/core/fast_json.h"
 #include "roles/serve/core/inference_api.h"
-#include "roles/serve/core/json_reader.h"
-#include "roles/serve/core/json_writer.h"
-#include "roles/serve/core/question_range.h"
+#include "roles/serve/core/question.h"
 #include "roles/serve/core/rest_api.h"
 
 namespace disttf::roles {

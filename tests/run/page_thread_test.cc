@@ -1,13 +1,16 @@
 // The page in a process that does something else: what other threads tell it is served, and what
 // it is asked for is done.
-#include "run/monitor/shell/page_thread.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
 #include <atomic>
+#include <stdexcept>
 #include <string>
 
+#include "run/monitor/shell/page_server.h"
+#include "run/process/event_loop.h"
 #include "tests/net/raw_http_client.h"
 
 namespace disttf::roles {
@@ -71,6 +74,19 @@ TEST_F(PageThreadTest, ChangesWhatItMay) {
   EXPECT_THAT(ask("POST /v1/stop", mine), StartsWith("HTTP/1.1 404 ")) << "this one cannot";
   EXPECT_THAT(ask("POST /v1/save"), StartsWith("HTTP/1.1 401 "));
   EXPECT_EQ(saved_, 1);
+}
+
+// Serving that a task can do without: an exception of a handler ends neither it nor the task.
+
+TEST(KeepRunning, RunsTheHandlersBehindOneThatThrows) {
+  asio::io_context context;
+  int done = 0;
+  for (int i = 0; i < 3; ++i) {
+    asio::post(context, [] { throw std::runtime_error("of the test"); });
+    asio::post(context, [&done] { ++done; });
+  }
+  keep_running(context, "the page");
+  EXPECT_EQ(done, 3);
 }
 
 }  // namespace

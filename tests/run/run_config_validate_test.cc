@@ -2,11 +2,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "math/program_layout.h"
 #include "run/run_config.h"
+#include "run/setting.h"
 #include "tests/run/run_configs.h"
 
 namespace disttf::roles {
@@ -220,6 +227,230 @@ TEST(Validate, AcceptsEveryTrainerAsReplicaToAggregate) {
   config.replicas_to_aggregate = config.trainers;
   EXPECT_NO_THROW(validate(config));
   EXPECT_TRUE(config.every_gradient_counts());
+}
+
+// The configuration of a run whose model is a user's program: published, read back, checked and
+// compared.
+
+using nlohmann::json;
+
+RunConfig program_of(std::vector<math::Variable> variables) {
+  RunConfig config = base_config();
+  config.model.variables = std::move(variables);
+  return config;
+}
+
+RunConfig small_program() {
+  return program_of({{.name = "fc1.weight", .shape = {784, 100}},
+                     {.name = "fc1.bias", .shape = {100}, .decays = false},
+                     {.name = "bn.running_mean", .shape = {32}, .momentum = 0.9F},
+                     {.name = "frozen", .shape = {2, 3}, .rate_factor = 0},
+                     {.name = "temperature", .shape = {}, .decays = false, .rate_factor = 0.1F}});
+}
+
+RunConfig read_back(const RunConfig& config) { return run_config_from_json(to_json(config)); }
+
+TEST(PublishedProgram, IsAListOfItsVariables) {
+  EXPECT_EQ(json::parse(to_json(small_program())).at("model").dump(),
+            R"({"variables":[["fc1.weight",[784,100]],["fc1.bias",[100],{"decays":false}],)"
+            R"(["bn.running_mean",[32],{"momentum":0.9}],["frozen",[2,3],{"rate_factor":0.0}],)"
+            R"(["temperature",[],{"decays":false,"rate_factor":0.1}]]})");
+}
+
+TEST(PublishedProgram, ComesBack) {
+  const RunConfig back = read_back(small_program());
+  EXPECT_EQ(back.model, small_program().model);
+  EXPECT_EQ(to_json(back), to_json(small_program()));
+  EXPECT_EQ(run_config_from_json(to_saved_json(small_program())).model, small_program().model);
+  EXPECT_FALSE(read_back(base_config()).model.is_program());
+}
+
+TEST(PublishedProgram, IsShownWithoutWhatHasNoEffect) {
+  const json shown = json::parse(shown_settings(small_program()));
+  EXPECT_EQ(shown.at("model"), "program of 5 variables");
+  EXPECT_TRUE(shown.contains("learning_rate"));
+  for (const char* const other : {"hidden_units", "loss", "augment_shift", "test_shifts"}) {
+    EXPECT_FALSE(shown.contains(other)) << other;
+  }
+  EXPECT_EQ(shown_settings(base_config()), to_json(base_config()));
+}
+
+TEST(PublishedProgram, WithThousandsOfVariablesComesBack) {
+  std::vector<math::Variable> variables;
+  for (std::size_t i = 0; i < 5000; ++i) {
+    variables.push_back(
+        {.name = "layers." + std::to_string(i) + ".weight", .shape = {i % 7 + 1, 3}});
+  }
+  const RunConfig config = program_of(variables);
+  EXPECT_NO_THROW(validate(read_back(config)));
+  EXPECT_EQ(read_back(config).model, config.model);
+}
+
+// What validate() accepts fits into the frame of a configuration: 16 MiB, of which the other
+// settings take a few KiB.
+TEST(PublishedProgram, IsNoLongerThanAFrame) {
+  std::vector<math::Variable> variables;
+  for (std::size_t i = 0; i < math::kMaxProgramVariables; ++i) {
+    variables.push_back({.name = std::to_string(i) + std::string(60, '"'),
+                         .shape = std::vector<std::size_t>(7, 1),
+                         .decays = false,
+                         .rate_factor = 1.1754945e-38F});
+  }
+  const RunConfig config = program_of(std::move(variables));
+  EXPECT_NO_THROW(validate(config));
+  EXPECT_GT(to_json(config).size(), std::size_t{10} << 20U);
+  EXPECT_LT(to_json(config).size(), std::size_t{16} << 20U);
+}
+
+// What a peer could send instead of variables.
+TEST(PublishedProgram, IsRefusedWhereItIsNoListOfVariables) {
+  const std::string none = "--model: the object is not a list of 1 to 65536 variables";
+  const std::string no_variable = "variable 1 of --model is not a list of a name";
+  const std::string no_shape = "variable 1 of --model is not one whose shape is a list of at most";
+  const std::string others = "variable 1 of --model is not one with decays, rate_factor and";
+  const std::string number = "variable 1 of --model is not one whose rate_factor and momentum are";
+  for (const auto& [variables, sentence] : std::vector<std::pair<std::string, std::string>>{
+           {"{}", none},
+           {R"({"variables": 3})", none},
+           {R"({"variables": []})", none},
+           {R"({"variables": [["w", [1]]], "layers": []})", none},
+           {json{{"variables", std::vector<int>(65'537, 1)}}.dump(), none},
+           {R"({"variables": [["w", [1]]], "fingerprint": {"a": 1}})",
+            "the fingerprint of --model"},
+           {R"({"variables": ["w"]})", no_variable},
+           {R"({"variables": [["w"]]})", no_variable},
+           {R"({"variables": [[3, [1]]]})", no_variable},
+           {R"({"variables": [["w", [1], {}, {}]]})", no_variable},
+           {R"({"variables": [[")" + std::string(257, 'w') + R"(", [1]]]})", no_variable},
+           {R"({"variables": [["v", [1]], ["w", 1]]})", "variable 2 of --model"},
+           {R"({"variables": [["w", 1]]})", no_shape},
+           {R"({"variables": [["w", [1.5]]]})", no_shape},
+           {R"({"variables": [["w", [-1]]]})", no_shape},
+           {R"({"variables": [["w", ["1"]]]})", no_shape},
+           {json{{"variables", json::array({json::array({"w", std::vector<int>(65, 1)})})}}.dump(),
+            no_shape},
+           {R"({"variables": [["w", [1], []]]})", others},
+           {R"({"variables": [["w", [1], {"decays": 1}]]})", others},
+           {R"({"variables": [["w", [1], {"sparse": true}]]})", others},
+           {R"({"variables": [["w", [1], {"rate_factor": "1"}]]})", number},
+           {R"({"variables": [["w", [1], {"rate_factor": 1e39}]]})", number},
+           {R"({"variables": [["w", [1], {"momentum": null}]]})", number}}) {
+    json with = json::parse(to_json(base_config()));
+    with["model"] = json::parse(variables);
+    EXPECT_THAT(message_of([&] { static_cast<void>(run_config_from_json(with.dump())); }),
+                HasSubstr(sentence))
+        << variables.substr(0, 80);
+  }
+}
+
+TEST(PublishedProgram, HasItsFingerprint) {
+  RunConfig config = small_program();
+  config.model.fingerprint = {{"torch", "2.9"}, {"threads", "1"}};
+  EXPECT_EQ(run_config_from_json(to_json(config)).model.fingerprint, config.model.fingerprint);
+}
+
+// The values are checked as those of every model, after they were read.
+TEST(PublishedProgram, IsCheckedAfterItWasRead) {
+  json with = json::parse(to_json(base_config()));
+  with["model"] = json::parse(R"({"variables": [["w", [4294967296, 4294967296]]]})");
+  const RunConfig config = run_config_from_json(with.dump());
+  EXPECT_THAT(message_of([&] { validate(config); }), HasSubstr("2147483648 numbers"));
+}
+
+TEST(ValidateProgram, LooksAtNoImage) {
+  RunConfig config = small_program();
+  config.model.input = {.height = 0, .width = 0};
+  config.model.classes = 0;
+  config.model.hidden = {};
+  config.model.loss = math::LossKind::kMeanSquaredError;
+  config.model.numbers = true;
+  config.target_accuracy = 0.9F;
+  config.eval_every = 10;
+  EXPECT_NO_THROW(validate(config));
+}
+
+TEST(ValidateProgram, RefusesWhatChangesImages) {
+  RunConfig augmented = small_program();
+  augmented.augmentation.flip = true;
+  EXPECT_EQ(message_of([&] { validate(augmented); }),
+            "--program: a user's program is not allowed with --augment_..., which change images "
+            "that disttf reads");
+  RunConfig shifted = small_program();
+  shifted.test_shifts = 1;
+  EXPECT_EQ(message_of([&] { validate(shifted); }),
+            "--test_shifts: 1 is not allowed with --program: a user's program evaluates by itself");
+}
+
+TEST(ValidateProgram, ChecksWhatRunningStatisticsNeed) {
+  RunConfig config = small_program();
+  config.wire_dtype = WireDtype::kInt8;
+  EXPECT_THAT(message_of([&] { validate(config); }), HasSubstr("running statistics"));
+  config.model.variables.erase(config.model.variables.begin() + 2);
+  EXPECT_NO_THROW(validate(config));
+}
+
+TEST(ValidateProgram, BoundsTheGradientsOfAStep) {
+  RunConfig config = program_of({{.name = "w", .shape = {std::size_t{1} << 31U}}});
+  config.micro_batches = 9;
+  EXPECT_EQ(message_of([&] { validate(config); }),
+            "--micro_batches: 9 is not from 0 to 8 with a program of 1 variable: the gradients of "
+            "a step take 64 GiB of the memory of all ps at most");
+}
+
+TEST(ComparedPrograms, NameTheFirstVariableThatDiffers) {
+  RunConfig other = small_program();
+  other.model.variables[0].shape = {784, 200};
+  EXPECT_EQ(contradiction(small_program(), {"model"}, other),
+            "the programs have different variables: variable 1 is fc1.weight [784, 100], the "
+            "chief's is fc1.weight [784, 200]");
+  EXPECT_EQ(difference(small_program(), to_json(other)),
+            "variable 1 is fc1.weight [784, 100], the checkpoint's is fc1.weight [784, 200]: the "
+            "weights will not be those of either");
+  EXPECT_EQ(changes(other, small_program()),
+            "variable 1 is fc1.weight [784, 100], the earlier run's is fc1.weight [784, 200]");
+  EXPECT_EQ(difference(small_program(), to_json(small_program())), std::nullopt);
+  EXPECT_EQ(changes(small_program(), small_program()), "");
+}
+
+// The number of rows is where a built-in data set has its checksum.
+TEST(ComparedPrograms, NameTheirDataAndItsRows) {
+  RunConfig mine = small_program();
+  mine.data_checksum = "77";
+  RunConfig other = small_program();
+  other.data_checksum = "600";
+  EXPECT_EQ(difference(mine, to_json(other)),
+            "the number of rows of the program's data is 77, the checkpoint's run had 600: the "
+            "weights will not be those of either");
+  EXPECT_EQ(changes(other, mine), "the number of rows of the program's data is 77, it was 600");
+  other.data_checksum.clear();
+  EXPECT_THAT(difference(mine, to_json(other)).value_or(""),
+              HasSubstr("is 77, the checkpoint's run had none"));
+  mine.dataset = "other";
+  other.dataset = "made-up";
+  EXPECT_THAT(difference(mine, to_json(other)).value_or(""),
+              HasSubstr("the program's data is \"other\", the checkpoint's run had \"made-up\""));
+}
+
+TEST(ComparedPrograms, NoticeAnotherRate) {
+  RunConfig other = small_program();
+  other.model.variables[3].rate_factor = 1;
+  EXPECT_THAT(difference(small_program(), to_json(other)).value_or(""),
+              HasSubstr("variable 4 is frozen [2, 3], rate factor 0, the checkpoint's is frozen"));
+}
+
+TEST(ComparedPrograms, AreShownBesideModelsOfLayers) {
+  EXPECT_EQ(changes(base_config(), small_program()),
+            "--model is a program of 5 variables, it was \"mlp\"");
+  EXPECT_EQ(contradiction(base_config(), {"model"}, small_program()),
+            "--model: this task was given \"mlp\", the chief published a program of 5 variables; "
+            "leave the flag out or give the chief's value");
+  RunConfig again = small_program();
+  const auto is_model = [](const Setting& setting) { return setting.name == "model"; };
+  const auto setting = std::ranges::find_if(settings(), is_model);
+  ASSERT_NE(setting, settings().end());
+  EXPECT_EQ(text_of(*setting, again), "program of 5 variables");
+  EXPECT_TRUE(set_from_text(*setting, "mlp", again));
+  EXPECT_FALSE(again.model.is_program());
 }
 
 }  // namespace

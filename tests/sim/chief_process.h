@@ -15,7 +15,7 @@
 #include "roles/chief/core/failover_controller.h"
 #include "roles/chief/core/run_leader.h"
 #include "roles/chief/core/snapshot_coordinator.h"
-#include "run/checkpoint_options.h"
+#include "run/output_options.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/trainers.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "math/optimizer.h"
-#include "net/wire/write_snapshot_shard.h"
+#include "net/wire/snapshot_messages.h"
 #include "tests/sim/chief_process.h"
 
 namespace disttf::sim {

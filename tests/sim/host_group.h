@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/wire/generation.h"
+#include "net/wire/frame.h"
 #include "tests/sim/workload.h"
 
 namespace disttf::sim {

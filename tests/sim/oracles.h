@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "net/wire/generation.h"
+#include "net/wire/frame.h"
 #include "run/run_config.h"
 #include "tests/sim/workload.h"
 

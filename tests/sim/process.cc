@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "run/incarnation.h"
+#include "run/task.h"
 
 namespace disttf::sim {
 

@@ -10,7 +10,7 @@
 
 #include "net/wire/frame.h"
 #include "roles/launch/core/restart_policy.h"
-#include "run/checkpoint_options.h"
+#include "run/output_options.h"
 #include "run/run_config.h"
 #include "tests/sim/network.h"
 #include "tests/sim/program.h"

@@ -1,13 +1,13 @@
 // The secret of a simulated run: a file on each node's machine, changed during the run in the three
 // steps of docs/security.md. The keyring and the decision which peers are accepted are the real
-// ones (net/tls/keyring.h). There is no cipher, since nothing listens on simulated
+// ones (net/tls/secrets.h). There is no cipher, since nothing listens on simulated
 // connections.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
-#include "net/tls/keyring.h"
+#include "net/tls/secrets.h"
 
 namespace disttf::sim {
 

@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "run/incarnation.h"
+#include "run/task.h"
 
 namespace disttf::sim {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "net/wire/write_snapshot_shard.h"
+#include "net/wire/snapshot_messages.h"
 
 namespace disttf::sim {
 

@@ -11,7 +11,7 @@
 #include <set>
 #include <utility>
 
-#include "net/wire/generation.h"
+#include "net/wire/frame.h"
 #include "net/wire/replication.h"
 
 namespace disttf::sim {

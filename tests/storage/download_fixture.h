@@ -15,7 +15,7 @@
 #include <system_error>
 #include <vector>
 
-#include "data/sha256.h"
+#include "data/checksums.h"
 #include "storage/download/download.h"
 #include "tests/support/mirror_server.h"
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "storage/download/download_lock.h"
+#include "storage/download/download.h"
 #include "tests/data/scratch.h"
 #include "tests/storage/download_fixture.h"
 

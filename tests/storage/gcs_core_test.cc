@@ -7,7 +7,6 @@
 
 #include "net/wire/base64.h"
 #include "storage/store/core/gcs_answers.h"
-#include "storage/store/core/google_federation.h"
 #include "storage/store/core/google_identity.h"
 #include "storage/store/core/store_answers.h"
 

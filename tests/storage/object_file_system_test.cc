@@ -3,8 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/crc32c.h"
-#include "storage/store/core/read_ahead.h"
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "data/checksums.h"
+#include "storage/store/core/store_file_system.h"
+#include "storage/store/shell/copy_files.h"
+#include "tests/data/scratch.h"
 #include "tests/storage/memory_store.h"
 
 namespace disttf::roles {
@@ -210,6 +221,79 @@ TEST(DirectoryName, IsReadBackAndNothingElseIsOne) {
                            "disttf directory 1\n..\n", "disttf directory 1\na", "a\n"}) {
     EXPECT_EQ(directory_from(text), std::nullopt) << text;
   }
+}
+
+// A store's file that is read in larger pieces than requested.
+
+std::string read(const ReadAhead& file, std::uint64_t offset, std::size_t bytes) {
+  std::vector<std::byte> to(bytes);
+  to.resize(file.read(offset, to));
+  return {reinterpret_cast<const char*>(to.data()), to.size()};
+}
+
+TEST(ReadAhead, AsksOnceForBytesThatFollowEachOther) {
+  int requests = 0;
+  const ReadAhead file(6, "ab", [&](std::uint64_t offset, std::span<std::byte> to) {
+    ++requests;
+    for (std::size_t at = 0; at < to.size(); ++at) {
+      to[at] = static_cast<std::byte>('a' + offset + at);
+    }
+    return to.size();
+  });
+  EXPECT_EQ(read(file, 0, 2), "ab");
+  EXPECT_EQ(requests, 0);
+  EXPECT_EQ(read(file, 2, 2), "cd");
+  EXPECT_EQ(read(file, 4, 9), "ef");
+  EXPECT_EQ(requests, 1);
+  EXPECT_EQ(read(file, 6, 1), "");
+}
+
+// The caller may try again: it must not get what the memory held before.
+TEST(ReadAhead, AfterAFailedRequestTheBytesAreRequestedAgain) {
+  bool fails = true;
+  const ReadAhead file(4, "",
+                       [&](std::uint64_t /*offset*/, std::span<std::byte> to) -> std::size_t {
+                         if (fails) throw std::runtime_error("the store is unavailable");
+                         to[0] = static_cast<std::byte>('x');
+                         return 1;
+                       });
+  EXPECT_THROW(static_cast<void>(read(file, 0, 1)), std::runtime_error);
+  fails = false;
+  EXPECT_EQ(read(file, 0, 1), "x");
+}
+
+// `disttf cp` between places of this machine.
+
+namespace fs = std::filesystem;
+
+constexpr fs::perms kAllMayRun =
+    fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec;
+
+class CopyFiles : public ::testing::Test {
+ protected:
+  // The permissions of the copy of a file with these.
+  fs::perms copied(fs::perms permissions) {
+    const fs::path from = scratch_.path() / "from";
+    std::ofstream(from) << "text";
+    fs::permissions(from, permissions);
+    const fs::path to = scratch_.path() / "folder" / "to";
+    EXPECT_EQ(copy_files({{.from = from, .to = to}}, 1), 4U);
+    return fs::status(to).permissions();
+  }
+
+ private:
+  data::test::ScratchDirectory scratch_;
+};
+
+// An engine's first step copies disttf into a container of another image, and no `chmod` exists in
+// the image that it copies from.
+TEST_F(CopyFiles, AProgramStaysAProgram) {
+  EXPECT_EQ(copied(fs::perms(0755)) & kAllMayRun, kAllMayRun);
+  EXPECT_EQ(copied(fs::perms(0700)) & kAllMayRun, kAllMayRun);
+}
+
+TEST_F(CopyFiles, OtherFilesCannotBeRun) {
+  EXPECT_EQ(copied(fs::perms(0600)) & kAllMayRun, fs::perms::none);
 }
 
 }  // namespace

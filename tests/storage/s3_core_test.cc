@@ -3,9 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "storage/store/core/aws_profile.h"
+#include "storage/store/core/aws_identity.h"
 #include "storage/store/core/s3_answers.h"
-#include "storage/store/core/sigv4.h"
 #include "storage/store/core/store_answers.h"
 #include "storage/store/core/store_url.h"
 #include "storage/store/core/xml_elements.h"

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "math/evaluation.h"
-#include "run/early_stop_state.h"
+#include "run/training_state.h"
 
 namespace disttf::roles {
 

@@ -18,8 +18,7 @@
 #include "net/wire/frame.h"
 #include "net/wire/replication.h"
 #include "roles/chief/core/view_service.h"
-#include "run/effect_queue.h"
-#include "run/note.h"
+#include "run/effects.h"
 #include "run/task.h"
 
 namespace disttf::roles {

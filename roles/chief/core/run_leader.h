@@ -17,8 +17,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "run/effect_queue.h"
-#include "run/note.h"
+#include "run/effects.h"
 
 namespace disttf::roles {
 

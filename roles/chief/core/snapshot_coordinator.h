@@ -18,9 +18,9 @@
 #include <variant>
 #include <vector>
 
-#include "net/wire/generation.h"
+#include "net/wire/frame.h"
 #include "net/wire/handshake.h"
-#include "run/checkpoint_options.h"
+#include "run/output_options.h"
 #include "storage/checkpoint/core/checkpoint_store.h"
 
 namespace disttf::roles {

@@ -17,10 +17,9 @@
 
 #include "math/parameter_layout.h"
 #include "net/waiting/interrupt.h"
-#include "net/wire/generation.h"
-#include "run/checkpoint_options.h"
-#include "run/early_stop_state.h"
+#include "net/wire/frame.h"
 #include "run/monitor/core/record.h"
+#include "run/output_options.h"
 #include "run/run_config.h"
 #include "run/task.h"
 #include "run/training_state.h"

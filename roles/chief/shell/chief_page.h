@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "roles/trainer/shell/trainer.h"
-#include "run/monitor/shell/page_thread.h"
+#include "run/monitor/shell/page_server.h"
 #include "run/process/stop_signal.h"
 
 namespace disttf::roles {

@@ -18,9 +18,9 @@
 #include "net/waiting/as_tuple.h"
 #include "net/wire/messages.h"
 #include "roles/chief/core/failover_controller.h"
-#include "run/process/dial_host.h"
 #include "run/process/log.h"
 #include "run/process/machine.h"
+#include "run/process/ps_channel.h"
 #include "run/process/start_thread.h"
 
 namespace disttf::roles {

@@ -7,8 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "data/tensorboard/graph.h"
-#include "data/tensorboard/hparams.h"
+#include "data/tensorboard/events.h"
 #include "math/parameter_layout.h"
 #include "run/run_config.h"
 

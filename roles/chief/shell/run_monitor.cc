@@ -16,12 +16,11 @@
 #include <utility>
 
 #include "roles/chief/shell/program_notes.h"
-#include "run/json_values.h"
+#include "run/config_json.h"
 #include "run/monitor/core/task_metrics.h"
 #include "run/monitor/core/trace_collector.h"
 #include "run/monitor/shell/process_facts.h"
-#include "run/monitor/shell/record_file.h"
-#include "run/monitor/shell/trace_file.h"
+#include "run/monitor/shell/telemetry_files.h"
 #include "run/process/log.h"
 #include "run/process/start_thread.h"
 

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "net/tcp/peer.h"
+#include "net/tcp/dial.h"
 #include "net/wire/messages.h"
 #include "net/wire/snapshot_messages.h"
 #include "net/wire/text.h"
-#include "net/wire/write_snapshot_shard.h"
 #include "run/process/log.h"
 #include "run/process/ps_channel.h"
 #include "run/process/tensor_memory.h"

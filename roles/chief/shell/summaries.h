@@ -12,8 +12,8 @@
 #include "data/dataset.h"
 #include "math/evaluation.h"
 #include "math/parameter_layout.h"
+#include "run/output_options.h"
 #include "run/run_config.h"
-#include "run/summary_options.h"
 
 namespace disttf::roles {
 

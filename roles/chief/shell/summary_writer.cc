@@ -6,14 +6,11 @@
 #include <cmath>
 
 #include "data/file_system.h"
-#include "data/tensorboard/graph.h"
-#include "data/tensorboard/histogram.h"
-#include "data/tensorboard/hparams.h"
-#include "data/tensorboard/png.h"
+#include "data/tensorboard/events.h"
 #include "data/tensorboard/projector.h"
 #include "net/wire/text.h"
 #include "roles/chief/shell/run_description.h"
-#include "roles/chief/shell/summary_pictures.h"
+#include "roles/chief/shell/run_pictures.h"
 #include "run/process/log.h"
 #include "storage/store/core/store_url.h"
 #include "storage/store/shell/storage.h"

@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-#include "run/chaos_options.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

@@ -17,7 +17,7 @@
 
 #include "roles/launch/core/restart_policy.h"
 #include "roles/launch/core/supervisor.h"
-#include "run/effect_queue.h"
+#include "run/effects.h"
 #include "run/program/program_message.h"
 
 namespace disttf::roles {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "roles/launch/core/restart_policy.h"
-#include "run/effect_queue.h"
+#include "run/effects.h"
 
 namespace disttf::roles {
 

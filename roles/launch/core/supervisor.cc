@@ -4,8 +4,8 @@
 #include <csignal>
 #include <utility>
 
-#include "run/finish_grace.h"
 #include "run/outcome.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 

@@ -6,9 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "data/json/json_members.h"
 #include "data/json/json_text.h"
-#include "net/http/http_local.h"
+#include "net/http/http_session.h"
 #include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "roles/launch/shell/control_address.h"

@@ -1,3 +1,5 @@
+// An update of a launch: what it changes, and its progress.
+//
 // An update in progress: new workers, a rolling restart of the tasks
 // (roles/launch/core/rolling_update.h), or a restart of all.
 //
@@ -6,16 +8,41 @@
 
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "roles/launch/core/rolling_update.h"
+#include "roles/launch/shell/launcher.h"
 #include "roles/launch/shell/task_processes.h"
-#include "roles/launch/shell/update_plan.h"
 #include "run/process/progress.h"
 
 namespace disttf::roles {
+
+// What an update changes in a running launch, and how: compares the present options with the wanted
+// ones.
+//
+// Pure functions.
+struct UpdatePlan {
+  // "--log_every: 500 -> 100"; a missing flag is shown as "default".
+  std::vector<std::string> changes;
+  std::size_t new_workers = 0;  // that join the run
+  bool rolls = false;           // settings of tasks: restarts one after the other
+  bool restarts = false;        // restarts all tasks, from the newest checkpoint
+};
+
+// Throws JobRefusal with a sentence that names what cannot change, and why.
+[[nodiscard]] UpdatePlan plan_update(const LaunchOptions& now, const LaunchOptions& wanted);
+
+// Whether an update may change that flag of the tasks, such as "log_every".
+[[nodiscard]] bool is_changed_by_updates(std::string_view flag) noexcept;
+
+// The value of "--name=value" among the arguments; empty: none.
+[[nodiscard]] std::string argument_value(const std::vector<std::string>& arguments,
+                                         const std::string& name);
 
 class JobUpdate {
  public:

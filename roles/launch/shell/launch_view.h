@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "run/monitor/core/chart_text.h"
+#include "run/monitor/core/chart.h"
 #include "run/monitor/core/text_table.h"
 
 namespace disttf::roles {

@@ -18,8 +18,8 @@
 #include "roles/launch/core/fault_plan.h"
 #include "roles/launch/core/restart_policy.h"
 #include "roles/launch/core/supervisor.h"
+#include "roles/launch/shell/child_output.h"
 #include "roles/launch/shell/launcher.h"
-#include "roles/launch/shell/log_tail.h"
 #include "roles/launch/shell/managed_job.h"
 #include "roles/launch/shell/reserved_port.h"
 

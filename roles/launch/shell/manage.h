@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "roles/launch/shell/launcher.h"
 #include "run/monitor/shell/terminal.h"
@@ -46,5 +47,25 @@ struct ManageOptions {
 // launch rejects the request now; kUsage if the task or the value is unknown; kLostPeers if the
 // launch does not answer.
 int run_manage(const ManageOptions& options);
+
+// The answers of a control address as text, except that to status (status_watch.h).
+//
+// A pure function.
+
+// `json`: the launch's answer. Throws Failure (kError) if it has another form.
+[[nodiscard]] std::string text_of(ManageVerb verb, std::string_view json);
+
+// `disttf trace`: requests a timeline of some steps from a running launch, and fetches the file.
+struct TraceOptions {
+  std::string socket;  // of the launch
+  std::uint32_t steps = 50;
+  std::string output = {};  // empty: the file stays where the chief wrote it
+  bool json = false;
+};
+
+// Waits for the steps, and prints the path of the timeline. Returns kDone. Throws Failure with one
+// sentence: kError if there is no timeline, or it cannot be fetched; kLostPeers if the launch has
+// gone.
+int run_trace(const TraceOptions& options);
 
 }  // namespace disttf::roles

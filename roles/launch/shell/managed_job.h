@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "net/http/http_line_stream.h"
+#include "net/http/http_reply.h"
 #include "net/wire/address.h"
 #include "net/wire/cluster.h"
 #include "roles/launch/shell/launcher.h"

@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "data/file.h"
-#include "net/memory/packet_socket.h"
+#include "net/memory/program_channel.h"
 #include "net/tls/secrets.h"
 #include "net/waiting/descriptor.h"
 #include "net/waiting/interrupt.h"

@@ -18,13 +18,12 @@
 #include "net/tcp/spawn.h"
 #include "net/wire/text.h"
 #include "roles/launch/core/program_supervisor.h"
+#include "roles/launch/shell/child_output.h"
 #include "roles/launch/shell/child_process.h"
-#include "roles/launch/shell/console.h"
-#include "roles/launch/shell/pipe_lines.h"
 #include "roles/launch/shell/program_command.h"
 #include "roles/launch/shell/reserved_port.h"
 #include "run/outcome.h"
-#include "run/process/call_at.h"
+#include "run/process/event_loop.h"
 #include "run/process/stop_signal.h"
 
 namespace disttf::roles {

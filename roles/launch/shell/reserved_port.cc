@@ -4,7 +4,7 @@
 
 #include <system_error>
 
-#include "net/tcp/listening.h"
+#include "net/tcp/sockets.h"
 
 namespace disttf::roles {
 

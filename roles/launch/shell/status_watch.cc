@@ -18,7 +18,7 @@
 #include "net/http/http_status.h"
 #include "roles/launch/shell/control_client.h"
 #include "roles/launch/shell/launch_view.h"
-#include "run/monitor/shell/terminal_keys.h"
+#include "run/monitor/shell/terminal.h"
 #include "run/outcome.h"
 #include "run/process/stop_signal.h"
 

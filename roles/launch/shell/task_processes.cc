@@ -12,8 +12,8 @@
 
 #include "net/tcp/spawn.h"
 #include "roles/launch/shell/child_process.h"
-#include "roles/launch/shell/update_plan.h"
-#include "run/process/call_at.h"
+#include "roles/launch/shell/job_update.h"
+#include "run/process/event_loop.h"
 
 namespace disttf::roles {
 namespace {

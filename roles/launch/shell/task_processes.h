@@ -20,9 +20,9 @@
 #include "data/file.h"
 #include "net/wire/cluster.h"
 #include "roles/launch/core/supervisor.h"
+#include "roles/launch/shell/child_output.h"
 #include "roles/launch/shell/launcher.h"
 #include "roles/launch/shell/local_task.h"
-#include "roles/launch/shell/pipe_lines.h"
 #include "run/process/log.h"
 
 namespace disttf::roles {

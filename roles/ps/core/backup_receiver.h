@@ -27,7 +27,6 @@
 #include <vector>
 
 #include "net/wire/frame.h"
-#include "net/wire/log_messages.h"
 #include "net/wire/replication.h"
 #include "roles/ps/core/shard.h"
 

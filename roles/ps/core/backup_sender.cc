@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "net/wire/bare_message.h"
-#include "net/wire/log_messages.h"
 #include "net/wire/messages.h"
+#include "net/wire/replication.h"
 
 namespace disttf::roles {
 namespace {

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "net/wire/generation.h"
+#include "net/wire/frame.h"
 #include "net/wire/snapshot_messages.h"
 #include "roles/ps/core/outbox.h"
 #include "roles/ps/core/peer_connection.h"

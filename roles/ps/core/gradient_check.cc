@@ -7,16 +7,15 @@
 #include <cstddef>
 #include <iterator>
 
-#include "math/clip.h"
-#include "math/finite.h"
 #include "math/model.h"
+#include "math/norm.h"
 
 namespace disttf::roles {
 namespace {
 
 // How much the norm of a gradient may exceed the value to which its trainer clipped it: by rounding
 // in the clipping itself, and in the conversion to the wire format. In a block of 16 numbers that
-// share an exponent (math/block_float.h), each may grow by half a unit of the largest number's last
+// share an exponent (math/rounding.h), each may grow by half a unit of the largest number's last
 // place. With 4 bits, all numbers but one may grow by as much again.
 constexpr double growth_by_rounding(WireDtype dtype) noexcept {
   return dtype == WireDtype::kInt4 ? 1.3 : 1.01;

@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "net/wire/frame.h"
-#include "run/effect_queue.h"
-#include "run/note.h"
+#include "run/effects.h"
 
 namespace disttf::roles {
 

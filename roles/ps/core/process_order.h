@@ -1,5 +1,5 @@
 // The newest process of each trainer that this ps has learned of, from a trainer or from another
-// task. All ranges of the ps refuse older processes on every channel. See run/incarnation.h.
+// task. All ranges of the ps refuse older processes on every channel. See run/task.h.
 //
 // The record is lost with the ps. Another ps may have learned of more processes or fewer, but the
 // order of any two is the same everywhere. Not thread-safe: the ps's only thread owns it.

@@ -26,7 +26,7 @@
 #include "roles/ps/core/process_order.h"
 #include "roles/ps/core/range_replica.h"
 #include "roles/ps/core/telemetry_relay.h"
-#include "run/effect_queue.h"
+#include "run/effects.h"
 #include "run/monitor/core/task_metrics.h"
 #include "run/outcome.h"
 #include "run/task.h"

@@ -18,7 +18,7 @@
 #include <optional>
 #include <string>
 
-#include "net/wire/generation.h"
+#include "net/wire/frame.h"
 #include "net/wire/replication.h"
 #include "roles/ps/core/backup_receiver.h"
 #include "roles/ps/core/backup_sender.h"

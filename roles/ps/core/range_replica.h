@@ -23,7 +23,7 @@
 #include <utility>
 #include <variant>
 
-#include "net/wire/generation.h"
+#include "net/wire/frame.h"
 #include "roles/ps/core/connection_map.h"
 #include "roles/ps/core/outbox.h"
 #include "roles/ps/core/peer_connection.h"

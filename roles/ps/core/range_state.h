@@ -23,13 +23,12 @@
 #include <vector>
 
 #include "net/wire/frame.h"
-#include "net/wire/generation.h"
 #include "net/wire/snapshot_messages.h"
 #include "roles/ps/core/micro_batch_scheduler.h"
 #include "roles/ps/core/shard.h"
-#include "run/early_stop_state.h"
 #include "run/run_config.h"
 #include "run/task.h"
+#include "run/training_state.h"
 
 namespace disttf::roles {
 

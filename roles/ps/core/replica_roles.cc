@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <variant>
 
-#include "net/wire/log_messages.h"
+#include "net/wire/replication.h"
 
 namespace disttf::roles {
 

@@ -42,7 +42,7 @@
 #include "roles/ps/core/snapshot_keeper.h"
 #include "roles/ps/core/step_policy.h"
 #include "run/run_config.h"
-#include "run/snapshot_shard.h"
+#include "run/training_state.h"
 
 namespace disttf::roles {
 

@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "roles/ps/core/shard_storage.h"
-#include "run/snapshot_shard.h"
+#include "run/training_state.h"
 
 namespace disttf::roles {
 

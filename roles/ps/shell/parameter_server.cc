@@ -11,7 +11,6 @@
 #include "net/wire/metrics_messages.h"
 #include "roles/ps/shell/ps_process.h"
 #include "run/monitor/shell/process_facts.h"
-#include "run/process/finish.h"
 #include "run/process/machine.h"
 #include "run/process/stop_signal.h"
 #include "run/process/task_listener.h"

@@ -13,10 +13,10 @@
 #include "net/waiting/as_tuple.h"
 #include "net/wire/backoff.h"
 #include "roles/ps/shell/ps_process.h"
-#include "run/process/available_memory.h"
-#include "run/process/dial_host.h"
 #include "run/process/log.h"
 #include "run/process/machine.h"
+#include "run/process/ps_channel.h"
+#include "run/process/resource_limits.h"
 #include "run/process/start_thread.h"
 #include "run/process/tensor_memory.h"
 

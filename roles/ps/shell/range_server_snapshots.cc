@@ -9,8 +9,8 @@
 
 #include "math/model.h"
 #include "net/waiting/as_tuple.h"
+#include "net/wire/snapshot_messages.h"
 #include "net/wire/text.h"
-#include "net/wire/write_snapshot_shard.h"
 #include "roles/ps/shell/ps_process.h"
 #include "run/process/log.h"
 #include "run/process/tensor_memory.h"

@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include "net/wire/text.h"
-#include "roles/serve/core/api_error.h"
 
 namespace disttf::roles {
 namespace {

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 
 namespace disttf::roles {
@@ -44,5 +46,22 @@ struct ApiRoute {
 
 // Whether the path is served without a model, by a separate thread: health and metrics.
 [[nodiscard]] bool is_quick_path(std::string_view path) noexcept;
+
+// A request's error as the APIs report it: a status and one sentence.
+class ApiError : public std::runtime_error {
+ public:
+  ApiError(int status, const std::string& sentence)
+      : std::runtime_error(sentence), status_(status) {}
+  [[nodiscard]] int status() const noexcept { return status_; }
+
+ private:
+  int status_;
+};
+
+// The request is malformed, or does not fit the model.
+class BadRequest : public ApiError {
+ public:
+  explicit BadRequest(const std::string& sentence) : ApiError(400, sentence) {}
+};
 
 }  // namespace disttf::roles

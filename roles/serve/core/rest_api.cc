@@ -7,9 +7,9 @@
 
 #include "data/json/json_text.h"
 #include "net/wire/text.h"
-#include "roles/serve/core/api_error.h"
-#include "roles/serve/core/json_writer.h"
-#include "roles/serve/core/question_range.h"
+#include "roles/serve/core/api_route.h"
+#include "roles/serve/core/fast_json.h"
+#include "roles/serve/core/question.h"
 
 namespace disttf::roles {
 namespace {

@@ -7,7 +7,7 @@
 #include "model/predict/example_reader.h"
 #include "model/predict/input_range.h"
 #include "net/wire/base64.h"
-#include "roles/serve/core/api_error.h"
+#include "roles/serve/core/api_route.h"
 
 namespace disttf::roles {
 namespace {

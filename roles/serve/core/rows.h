@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "model/trained_model.h"
-#include "roles/serve/core/json_reader.h"
+#include "roles/serve/core/fast_json.h"
 
 namespace disttf::roles {
 

@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "net/wire/text.h"
-#include "roles/serve/core/json_writer.h"
+#include "roles/serve/core/fast_json.h"
 
 namespace disttf::roles {
 namespace {

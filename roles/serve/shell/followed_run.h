@@ -10,7 +10,7 @@
 #include <string>
 
 #include "roles/serve/shell/model_registry.h"
-#include "roles/serve/shell/serve_options.h"
+#include "roles/serve/shell/serve_command.h"
 #include "run/process/stop_signal.h"
 #include "run/watch/snapshot_collector.h"
 

@@ -21,7 +21,7 @@
 
 #include "net/http/access_tokens.h"
 #include "net/http/http_client.h"
-#include "net/tcp/same_host.h"
+#include "net/tcp/sockets.h"
 #include "roles/serve/core/listening_address.h"
 #include "run/outcome.h"
 #include "run/process/log.h"

@@ -8,8 +8,8 @@
 
 #include "net/wire/text.h"
 #include "run/outcome.h"
-#include "run/process/available_memory.h"
 #include "run/process/log.h"
+#include "run/process/resource_limits.h"
 
 namespace disttf::roles {
 

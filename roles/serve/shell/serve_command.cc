@@ -16,17 +16,17 @@
 
 #include "math/kernels.h"
 #include "net/http/access_tokens.h"
-#include "net/http/known_hosts.h"
-#include "net/tcp/listening.h"
+#include "net/http/browser_guard.h"
+#include "net/tcp/sockets.h"
 #include "net/wire/address.h"
 #include "roles/serve/shell/directory_models.h"
 #include "roles/serve/shell/followed_run.h"
 #include "roles/serve/shell/serve_handler.h"
 #include "run/outcome.h"
 #include "run/process/log.h"
-#include "run/process/predecessor.h"
 #include "run/process/start_thread.h"
 #include "run/process/stop_signal.h"
+#include "run/process/task_listener.h"
 #include "storage/store/core/store_url.h"
 
 namespace disttf::roles {

@@ -21,9 +21,9 @@
 #include "roles/serve/core/question.h"
 #include "roles/serve/shell/access_log.h"
 #include "roles/serve/shell/model_registry.h"
-#include "roles/serve/shell/run_accuracy.h"
+#include "roles/serve/shell/serve_command.h"
 #include "roles/serve/shell/serve_meters.h"
-#include "roles/serve/shell/serve_options.h"
+#include "roles/serve/shell/serve_page.h"
 #include "run/monitor/shell/meters.h"
 
 namespace disttf::roles {

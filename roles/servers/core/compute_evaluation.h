@@ -1,4 +1,4 @@
-// Evaluates a request (net/wire/compute_request.h): the server computes its own parts of the
+// Evaluates a request (net/wire/server_requests.h): the server computes its own parts of the
 // expression and lists the parts that it must request from other servers.
 //
 // A pure function.
@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
-#include "net/wire/compute_request.h"
 #include "net/wire/handshake.h"
+#include "net/wire/server_requests.h"
 #include "run/task.h"
 
 namespace disttf::roles {

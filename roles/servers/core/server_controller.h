@@ -14,8 +14,8 @@
 
 #include "net/wire/frame.h"
 #include "net/wire/handshake.h"
-#include "net/wire/run_task_request.h"
-#include "run/effect_queue.h"
+#include "net/wire/server_requests.h"
+#include "run/effects.h"
 #include "run/outcome.h"
 #include "run/task.h"
 

@@ -19,10 +19,9 @@
 #include "net/wire/cluster.h"
 #include "net/wire/frame.h"
 #include "net/wire/handshake.h"
-#include "net/wire/run_task_request.h"
+#include "net/wire/server_requests.h"
 #include "roles/launch/core/restart_policy.h"
-#include "run/effect_queue.h"
-#include "run/note.h"
+#include "run/effects.h"
 #include "run/task.h"
 
 namespace disttf::roles {

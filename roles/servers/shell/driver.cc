@@ -15,19 +15,19 @@
 #include <vector>
 
 #include "net/tcp/dial.h"
-#include "net/tcp/listening.h"
+#include "net/tcp/sockets.h"
 #include "net/tcp/spawn.h"
 #include "net/waiting/as_tuple.h"
 #include "net/waiting/interrupt.h"
 #include "net/wire/messages.h"
-#include "net/wire/run_task_request.h"
+#include "net/wire/server_requests.h"
 #include "roles/chief/shell/chief.h"
 #include "roles/servers/core/server_pool.h"
-#include "run/finish_grace.h"
 #include "run/outcome.h"
 #include "run/process/log.h"
 #include "run/process/machine.h"
 #include "run/process/start_thread.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 namespace {

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "net/tcp/channel.h"
-#include "net/tcp/peer.h"
+#include "net/tcp/dial.h"
 #include "net/wire/backoff.h"
 #include "net/wire/bare_message.h"
-#include "net/wire/compute_request.h"
+#include "net/wire/server_requests.h"
 #include "run/outcome.h"
 #include "run/process/machine.h"
 #include "run/process/stop_signal.h"

@@ -11,7 +11,7 @@
 #include "net/waiting/as_tuple.h"
 #include "roles/launch/core/restart_policy.h"
 #include "roles/launch/core/supervisor.h"
-#include "roles/launch/shell/pipe_lines.h"
+#include "roles/launch/shell/child_output.h"
 #include "storage/download/datasets.h"
 
 namespace disttf::roles {

@@ -1,4 +1,4 @@
-// The task that a driver requests from a server (net/wire/run_task_request.h), as a child process
+// The task that a driver requests from a server (net/wire/server_requests.h), as a child process
 // of this same file that inherits the server's listening socket.
 //
 // Runs on the thread of the io_context, which must be the process's last thread: the kernel kills
@@ -15,9 +15,9 @@
 #include <string_view>
 #include <vector>
 
-#include "net/wire/run_task_request.h"
+#include "net/wire/server_requests.h"
+#include "roles/launch/shell/child_output.h"
 #include "roles/launch/shell/child_process.h"
-#include "roles/launch/shell/console.h"
 #include "run/task.h"
 
 namespace disttf::roles {

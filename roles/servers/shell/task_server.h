@@ -1,9 +1,9 @@
 // The server role: a task that waits for requests of `disttf plus` or of the driver of a run
 // (roles/servers/shell/driver.h), as in TFMesos' fine-grained mode.
 //
-// A request is an expression (net/wire/compute_request.h) whose parts name the tasks that compute
+// A request is an expression (net/wire/server_requests.h) whose parts name the tasks that compute
 // them: a server computes its own parts and requests the others from their tasks. Or it is a
-// request to train (net/wire/run_task_request.h): the server's task of the run is then a child
+// request to train (net/wire/server_requests.h): the server's task of the run is then a child
 // process that owns the server's port, and lives no longer than the channel of the request. When
 // that breaks, the server stops the child and waits for requests again.
 // roles/servers/core/server_controller.h and compute_evaluation.h make the decisions.

@@ -13,7 +13,6 @@
 
 #include "net/wire/cluster.h"
 #include "net/wire/frame.h"
-#include "net/wire/generation.h"
 
 namespace disttf::roles {
 

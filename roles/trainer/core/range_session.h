@@ -17,7 +17,6 @@
 
 #include "math/parameter_layout.h"
 #include "net/wire/frame.h"
-#include "net/wire/generation.h"
 #include "net/wire/handshake.h"
 #include "net/wire/messages.h"
 #include "run/task.h"

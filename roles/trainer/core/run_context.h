@@ -10,9 +10,9 @@
 #include "net/wire/backoff.h"
 #include "roles/trainer/core/range_session.h"
 #include "roles/trainer/core/trainer_outbox.h"
-#include "run/early_stop_state.h"
 #include "run/outcome.h"
 #include "run/task.h"
+#include "run/training_state.h"
 
 namespace disttf::roles {
 

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "net/wire/backoff.h"
-#include "net/wire/generation.h"
+#include "net/wire/frame.h"
 #include "roles/trainer/core/dialer.h"
 #include "roles/trainer/core/run_context.h"
 #include "roles/trainer/core/step_exchange.h"

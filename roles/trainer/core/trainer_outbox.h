@@ -10,10 +10,8 @@
 
 #include "net/wire/cluster.h"
 #include "net/wire/frame.h"
-#include "net/wire/generation.h"
 #include "net/wire/handshake.h"
-#include "run/effect_queue.h"
-#include "run/note.h"
+#include "run/effects.h"
 
 namespace disttf::roles {
 

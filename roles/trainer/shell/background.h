@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "net/wire/generation.h"
+#include "net/wire/frame.h"
 #include "run/monitor/core/step_sampling.h"
 #include "run/process/stop_signal.h"
 #include "run/task.h"

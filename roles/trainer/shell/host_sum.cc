@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "math/finite.h"
+#include "math/norm.h"
 #include "net/wire/messages.h"
 #include "run/process/log.h"
 

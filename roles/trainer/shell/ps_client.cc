@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "math/aligned.h"
-#include "run/incarnation.h"
 #include "run/outcome.h"
 #include "run/process/log.h"
 #include "run/process/machine.h"
 #include "run/process/tensor_memory.h"
+#include "run/task.h"
 
 namespace disttf::roles {
 namespace {

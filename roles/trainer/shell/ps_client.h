@@ -32,7 +32,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/memory/joined_bodies.h"
+#include "net/memory/bodies_in_place.h"
 #include "net/waiting/interrupt.h"
 #include "net/waiting/spin_then_park.h"
 #include "roles/trainer/core/run_session.h"
@@ -84,7 +84,7 @@ class PsClient {
   [[nodiscard]] bool connect();
 
   // Returns this process's incarnation. It may change until connect() has returned, see
-  // run/incarnation.h; each hook is then called, in the order of registration. Callable from
+  // run/task.h; each hook is then called, in the order of registration. Callable from
   // any thread.
   [[nodiscard]] std::uint64_t incarnation() const noexcept { return incarnation_; }
   void on_incarnation(std::function<void(std::uint64_t)> hook) {

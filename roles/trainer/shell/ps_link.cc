@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "math/random.h"
-#include "net/tcp/peer.h"
+#include "net/tcp/dial.h"
 #include "run/process/log.h"
 #include "run/process/machine.h"
 #include "run/process/ps_channel.h"

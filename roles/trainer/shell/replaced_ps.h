@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/wire/generation.h"
+#include "net/wire/frame.h"
 
 namespace disttf::roles {
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "math/evaluation.h"
-#include "net/wire/generation.h"
+#include "net/wire/frame.h"
 #include "roles/trainer/core/step_exchange.h"
 #include "run/monitor/shell/meters.h"
 #include "run/run_config.h"

@@ -10,16 +10,16 @@
 #include <utility>
 
 #include "data/dataset.h"
-#include "math/clip.h"
+#include "math/norm.h"
 #include "math/random.h"
 #include "model/trained_model.h"
 #include "roles/trainer/shell/built_in_source.h"
 #include "roles/trainer/shell/program_source.h"
 #include "roles/trainer/shell/run_evaluation.h"
 #include "run/monitor/shell/process_facts.h"
-#include "run/process/available_memory.h"
 #include "run/process/log.h"
 #include "run/process/machine.h"
+#include "run/process/resource_limits.h"
 #include "run/process/tensor_memory.h"
 #include "run/program/gradient_bits.h"
 #include "run/result_text.h"

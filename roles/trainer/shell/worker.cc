@@ -5,8 +5,8 @@
 #include <string>
 
 #include "run/outcome.h"
-#include "run/process/finish.h"
 #include "run/process/log.h"
+#include "run/process/stop_signal.h"
 
 namespace disttf::roles {
 namespace {

@@ -1,5 +1,3 @@
-#include "run/monitor/core/chart_svg.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <string_view>
 
 #include "net/wire/text.h"
+#include "run/monitor/core/chart.h"
 
 namespace disttf::roles {
 namespace {

@@ -1,11 +1,10 @@
-#include "run/monitor/core/chart_text.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <string_view>
 
+#include "run/monitor/core/chart.h"
 #include "run/monitor/core/text_table.h"
 #include "text/shown_text.h"
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/json/json_members.h"
 #include "data/json/json_text.h"
 #include "run/monitor/core/record.h"
 #include "run/monitor/core/run_chart.h"

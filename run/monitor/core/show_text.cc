@@ -7,12 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "data/json/json_members.h"
 #include "data/json/json_text.h"
 #include "net/wire/text.h"
 #include "run/monitor/core/run_chart.h"
 #include "run/monitor/core/text_table.h"
-#include "run/monitor/core/view_fields.h"
 #include "run/run_config.h"
 #include "run/setting.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "run/monitor/core/chart_text.h"
+#include "run/monitor/core/chart.h"
 
 namespace disttf::roles {
 

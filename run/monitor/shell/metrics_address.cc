@@ -19,15 +19,15 @@
 #include "net/http/access_tokens.h"
 #include "net/http/http_responder.h"
 #include "net/http/http_status.h"
-#include "net/tcp/listening.h"
+#include "net/tcp/sockets.h"
 #include "net/wire/address.h"
 #include "net/wire/text.h"
-#include "run/monitor/shell/process_metrics.h"
+#include "run/monitor/shell/process_facts.h"
 #include "run/outcome.h"
-#include "run/process/keep_running.h"
+#include "run/process/event_loop.h"
 #include "run/process/log.h"
-#include "run/process/predecessor.h"
 #include "run/process/start_thread.h"
+#include "run/process/task_listener.h"
 
 namespace disttf::roles {
 namespace {

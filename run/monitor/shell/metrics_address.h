@@ -12,7 +12,7 @@
 
 #include "net/http/http_reply.h"
 #include "net/http/http_request.h"
-#include "run/monitor/shell/address_files.h"
+#include "run/monitor/shell/address_access.h"
 #include "run/monitor/shell/meters.h"
 
 namespace disttf::roles {

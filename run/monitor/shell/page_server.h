@@ -8,13 +8,14 @@
 
 #include <asio/io_context.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "net/http/browser_guard.h"
 #include "net/http/http_responder.h"
-#include "run/monitor/shell/address_files.h"
+#include "run/monitor/shell/address_access.h"
 #include "run/monitor/shell/run_page.h"
 
 namespace disttf::roles {
@@ -52,5 +53,35 @@ class PageServer {
 
 // 128 bits from the system's generator, as hexadecimal digits.
 [[nodiscard]] std::string make_secret();
+
+// The page of a run in a process with other work: records come from any thread, a thread of its own
+// serves them. Callers never wait.
+class PageThread {
+ public:
+  // The changes that the page offers; an empty function: not offered. Called on the page's thread;
+  // they return a sentence about what is done.
+  struct Changes {
+    std::function<std::string()> save = {};
+    std::function<std::string()> trace = {};  // a timeline with the default number of steps
+    std::function<std::string()> stop = {};
+  };
+
+  // Throws Failure (kCannotListen), and std::system_error if no thread can be started.
+  PageThread(const PageOptions& options, Changes changes);
+  ~PageThread();  // ends the streams of readers
+  PageThread(const PageThread&) = delete;
+  PageThread& operator=(const PageThread&) = delete;
+
+  // A link that works for one browser, made at the start.
+  [[nodiscard]] const std::string& link() const noexcept { return link_; }
+
+  // Takes a record, without its line's end. Callable from any thread.
+  void take(std::string line);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+  std::string link_;
+};
 
 }  // namespace disttf::roles

@@ -1,5 +1,6 @@
 #include "run/monitor/shell/process_facts.h"
 
+#include <dirent.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,6 +57,44 @@ ProcessFacts process_facts() {
 
 double record_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+namespace {
+
+// 0: /proc is unavailable.
+double open_descriptors() {
+  DIR* const directory = opendir("/proc/self/fd");
+  if (directory == nullptr) {
+    return 0;
+  }
+  double count = 0;
+  while (const dirent* const entry = readdir(directory)) {
+    count += entry->d_name[0] != '.' ? 1 : 0;
+  }
+  closedir(directory);
+  return count - 1;  // without the descriptor of this search
+}
+
+double most_descriptors() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? static_cast<double>(limit.rlim_cur) : 0;
+}
+
+}  // namespace
+
+void add_process_metrics(std::span<MetricFamily> families, double started) {
+  const auto add = [&families](Metric metric, double value) {
+    // 0 means unknown: none of these can be 0.
+    if (value != 0) {
+      families[static_cast<std::size_t>(metric)].samples.push_back({.labels = {}, .value = value});
+    }
+  };
+  const ProcessFacts facts = process_facts();
+  add(Metric::kProcessCpu, facts.cpu_seconds);
+  add(Metric::kProcessMemory, static_cast<double>(facts.resident_bytes));
+  add(Metric::kProcessOpenFds, open_descriptors());
+  add(Metric::kProcessMaxFds, most_descriptors());
+  add(Metric::kProcessStart, started);
 }
 
 }  // namespace disttf::roles

@@ -1,6 +1,9 @@
-// Facts about this process for its reports.
+// Facts about this process, for its reports and as Prometheus' metrics.
 #pragma once
 
+#include <span>
+
+#include "run/monitor/core/metric_text.h"
 #include "run/monitor/core/task_metrics.h"
 
 namespace disttf::roles {
@@ -10,5 +13,13 @@ namespace disttf::roles {
 
 // Seconds since the epoch: the time of a record.
 [[nodiscard]] double record_time();
+
+// The kernel's facts about this process, as metrics: CPU time, memory and descriptors, as every
+// exporter of Prometheus has them.
+
+// Sets these families. `families`: one per Metric, in order, as MetricRegistry::read() returns
+// them. `started`: of this process, in seconds since the epoch. Omits what /proc does not have, as
+// in an empty root. Callable from any thread.
+void add_process_metrics(std::span<MetricFamily> families, double started);
 
 }  // namespace disttf::roles

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "data/checksums.h"
 #include "data/json/json_text.h"
-#include "data/sha256.h"
 #include "math/program_layout.h"
 #include "run/outcome.h"
 #include "run/run_config.h"

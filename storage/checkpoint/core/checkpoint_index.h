@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "math/parameter_layout.h"
-#include "run/early_stop_state.h"
+#include "run/training_state.h"
 #include "storage/checkpoint/core/checkpoint_store.h"
 
 namespace disttf::roles {

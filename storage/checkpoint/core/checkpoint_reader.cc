@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "data/checksums.h"
 #include "data/safetensors.h"
-#include "data/sha256.h"
 #include "math/optimizer.h"
 #include "run/run_config.h"
 

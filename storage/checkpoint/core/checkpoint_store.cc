@@ -6,8 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "data/checksums.h"
 #include "data/safetensors.h"
-#include "data/sha256.h"
 #include "run/outcome.h"
 #include "run/task.h"
 #include "storage/checkpoint/core/checkpoint_index.h"

@@ -8,7 +8,6 @@
 #include <system_error>
 #include <vector>
 
-#include "data/json/json_members.h"
 #include "data/json/json_text.h"
 #include "net/wire/text.h"
 #include "run/outcome.h"

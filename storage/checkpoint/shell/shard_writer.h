@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "math/parameter_layout.h"
-#include "run/snapshot_shard.h"
+#include "run/training_state.h"
 #include "storage/checkpoint/core/checkpoint_store.h"
 #include "storage/store/shell/storage.h"
 

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "data/json/json_members.h"
 #include "data/json/json_text.h"
 #include "net/wire/base64.h"
 #include "net/wire/text.h"

@@ -5,9 +5,12 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "storage/store/core/aws_identity.h"
 
 namespace disttf::roles {
 
@@ -16,7 +19,7 @@ inline constexpr const char* kGoogleScope = "https://www.googleapis.com/auth/dev
 
 // Secret, except `kind` and `token_url`: never shown.
 struct GoogleIdentity {
-  // kFederated: google_federation.h has the requests.
+  // kFederated: see below for the requests.
   enum class Kind { kServiceAccount, kUser, kFederated } kind = Kind::kServiceAccount;
   std::string token_url;  // the token server: an http(s) URL
   // For a service account.
@@ -48,5 +51,44 @@ struct GoogleToken {
                                                            std::chrono::sys_seconds now);
 // The error in such an answer: "invalid_grant: Token has been expired or revoked."; may be empty.
 [[nodiscard]] std::string google_token_error(std::string_view json);
+
+// Workload identity federation, with Google's files of type "external_account". Another provider
+// proves our identity by a subject token, in a file or at a URL. Google's token server (STS)
+// exchanges it for an access token; if a service account is to be impersonated, another server
+// exchanges that for a token of the account.
+//
+// Pure functions; callable from any thread.
+
+// Secret, except `file`, `url` and `impersonation`: never shown.
+struct FederatedIdentity {
+  std::string audience;      // the pool of identities and its provider
+  std::string subject_type;  // "urn:ietf:params:oauth:token-type:jwt"
+  // The source of the subject token: one of the two.
+  std::string file;
+  std::string url;
+  NamedTexts fields;          // headers of the request to the URL
+  std::string field;          // the member of the JSON object with the token; empty: plain text
+  std::string client;         // "id:secret" of a workforce pool; may be empty
+  std::string user_project;   // of such a pool, the billed project; may be empty
+  std::string impersonation;  // a URL; empty: no impersonation
+  std::int64_t lifetime_s = 3600;  // of the account's token
+};
+
+// Parses a credentials file of that type. nullopt: sets `why`, the end of a sentence.
+[[nodiscard]] std::optional<FederatedIdentity> federated_identity_from(std::string_view json,
+                                                                       std::string& why);
+
+// Extracts the token from the contents of the file or the URL. nullopt: there is none.
+[[nodiscard]] std::optional<std::string> subject_token_from(const FederatedIdentity& identity,
+                                                            std::string_view text);
+// The form and the headers of the token exchange.
+[[nodiscard]] std::string exchange_form(const FederatedIdentity& identity,
+                                        std::string_view subject_token);
+[[nodiscard]] NamedTexts exchange_fields(const FederatedIdentity& identity);
+// The JSON body of the request for a token of the service account.
+[[nodiscard]] std::string impersonation_body(const FederatedIdentity& identity);
+// Parses the answer to that. nullopt: malformed.
+[[nodiscard]] std::optional<GoogleToken> impersonated_token_from(std::string_view json,
+                                                                 std::chrono::sys_seconds now);
 
 }  // namespace disttf::roles

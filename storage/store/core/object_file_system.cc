@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
-#include "data/crc32c.h"
-#include "storage/store/core/read_ahead.h"
+#include "data/checksums.h"
 #include "storage/store/core/store_error.h"
+#include "storage/store/core/store_file_system.h"
 
 namespace disttf::roles {
 namespace {

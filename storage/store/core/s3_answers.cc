@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "data/json/json_members.h"
 #include "data/json/json_text.h"
 #include "net/wire/text.h"
 #include "storage/store/core/xml_elements.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "storage/store/core/sigv4.h"
+#include "storage/store/core/aws_identity.h"
 #include "storage/store/core/store_answers.h"
 
 namespace disttf::roles {

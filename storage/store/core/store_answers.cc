@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "net/wire/text.h"
-#include "storage/store/core/sigv4.h"
+#include "storage/store/core/aws_identity.h"
 
 namespace disttf::roles {
 namespace {

@@ -14,7 +14,7 @@
 #include "net/http/http_session.h"
 #include "net/http/http_status.h"
 #include "net/http/url.h"
-#include "net/tcp/same_host.h"
+#include "net/tcp/sockets.h"
 #include "net/wire/text.h"
 #include "run/process/log.h"
 #include "storage/store/core/s3_answers.h"

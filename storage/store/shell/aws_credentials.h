@@ -12,8 +12,7 @@
 #include <string>
 
 #include "net/waiting/interrupt.h"
-#include "storage/store/core/aws_profile.h"
-#include "storage/store/core/sigv4.h"
+#include "storage/store/core/aws_identity.h"
 #include "storage/store/shell/store_environment.h"
 
 namespace disttf::roles {

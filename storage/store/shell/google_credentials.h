@@ -4,7 +4,7 @@
 //   GOOGLE_APPLICATION_CREDENTIALS -> gcloud's application_default_credentials.json -> the metadata
 //   server of a machine, or of a node of GKE
 //
-// A file may also be of workload identity federation (storage/store/core/google_federation.h). Not
+// A file may also be of workload identity federation (storage/store/core/google_identity.h). Not
 // supported: AWS, executables and certificates as sources of that, and other files that impersonate
 // a service account; their type is rejected.
 #pragma once
@@ -18,7 +18,6 @@
 
 #include "net/http/http_session.h"
 #include "net/waiting/interrupt.h"
-#include "storage/store/core/google_federation.h"
 #include "storage/store/core/google_identity.h"
 #include "storage/store/shell/store_environment.h"
 

@@ -16,7 +16,7 @@
 #include "net/http/http_session.h"
 #include "net/http/url.h"
 #include "net/waiting/interrupt.h"
-#include "storage/store/core/sigv4.h"
+#include "storage/store/core/aws_identity.h"
 #include "storage/store/core/store_url.h"
 #include "storage/store/core/webhdfs_answers.h"
 #include "storage/store/shell/store_environment.h"

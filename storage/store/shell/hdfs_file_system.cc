@@ -11,8 +11,8 @@
 #include "run/process/log.h"
 #include "run/process/machine.h"
 #include "storage/store/core/object_store.h"
-#include "storage/store/core/read_ahead.h"
 #include "storage/store/core/store_error.h"
+#include "storage/store/core/store_file_system.h"
 #include "storage/store/shell/parts_under_way.h"
 
 namespace disttf::roles {

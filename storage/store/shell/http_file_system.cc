@@ -7,8 +7,8 @@
 
 #include "net/http/http_status.h"
 #include "net/wire/text.h"
-#include "storage/store/core/read_ahead.h"
 #include "storage/store/core/store_error.h"
+#include "storage/store/core/store_file_system.h"
 
 namespace disttf::roles {
 namespace {

@@ -17,6 +17,7 @@
 #include "storage/store/core/object_store.h"
 #include "storage/store/core/s3_answers.h"
 #include "storage/store/shell/aws_credentials.h"
+#include "storage/store/shell/parts_under_way.h"
 #include "storage/store/shell/store_environment.h"
 #include "storage/store/shell/store_session.h"
 
@@ -76,6 +77,26 @@ class S3Store final : public ObjectStore {
   StoreClock clock_;
   std::atomic<bool> heeds_conditions_ = false;  // true once it has been verified
   std::atomic<bool> has_bucket_ = false;        // true once an answer has shown that it exists
+};
+
+// A large object of S3, in parts.
+class S3Store;
+
+// Used by one thread.
+class S3Upload final : public ObjectUpload {
+ public:
+  // `store` must outlive the object. Throws as ObjectStore's functions do.
+  S3Upload(S3Store& store, std::string key);
+  ~S3Upload() override;  // waits for open requests
+  void add(std::span<const std::byte> part) override { parts_.add(part); }
+  void complete() override;
+
+ private:
+  S3Store& store_;
+  const std::string key_;
+  std::string id_;
+  PartsUnderWay parts_;  // identified by their entity tags
+  bool is_complete_ = false;
 };
 
 }  // namespace disttf::roles

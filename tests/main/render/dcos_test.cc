@@ -5,7 +5,7 @@
 
 #include "main/render/dcos_options.h"
 #include "tests/main/command_lines.h"
-#include "tests/main/render/marathon_apps.h"
+#include "tests/main/render/round_trip.h"
 #include "tests/main/render/scripts.h"
 
 namespace disttf::render {

@@ -7,7 +7,6 @@
 #include <map>
 
 #include "tests/main/render/round_trip.h"
-#include "tests/main/render/schema.h"
 #include "tests/main/render/scripts.h"
 #include "tests/main/render/yaml.h"
 #include "tests/support/engines.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "tests/main/render/marathon_apps.h"
 #include "tests/main/render/round_trip.h"
 
 namespace disttf::render {

@@ -6,7 +6,6 @@
 #include "tests/main/command_lines.h"
 
 namespace disttf::render {
-
 namespace {
 
 // Adds --insecure if the line does not mention a secret; secret_test.cc covers secrets. Before a
@@ -66,6 +65,28 @@ void expect_one_evaluator(const std::vector<Started>& tasks) {
 
 std::vector<std::string> texts(const nlohmann::json& list) {
   return list.get<std::vector<std::string>>();
+}
+
+std::vector<Started> marathon_tasks(const nlohmann::json& group, const std::string& domain) {
+  std::vector<Started> tasks;
+  for (const nlohmann::json& app : group.at("apps")) {
+    const std::string id = app["id"];
+    if (id.ends_with("/tensorboard")) {
+      continue;  // not a task of the cluster
+    }
+    EXPECT_TRUE(id.starts_with(std::string(group["id"]) + "/")) << id;
+    EXPECT_EQ(app["instances"], 1) << id;
+    EXPECT_EQ(app["container"]["type"], "MESOS") << id;
+    const std::size_t slash = id.find('/', 1);
+    const std::string name = id.substr(slash + 1) + "-" + id.substr(1, slash - 1);
+    const nlohmann::json& port = app["networks"].at(0)["mode"] == "host"
+                                     ? app["portDefinitions"].at(0)["port"]
+                                     : app["container"]["portMappings"].at(0)["containerPort"];
+    tasks.push_back({.address = name.substr(0, 24) + "." + domain + ":" + port.dump(),
+                     .words = texts(app["args"]),
+                     .environment = {{"MARATHON_APP_ID", id}}});
+  }
+  return tasks;
 }
 
 }  // namespace disttf::render

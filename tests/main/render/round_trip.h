@@ -47,4 +47,11 @@ void expect_one_evaluator(const std::vector<Started>& tasks);
 // Returns the entries of a JSON list of texts.
 [[nodiscard]] std::vector<std::string> texts(const nlohmann::json& list);
 
+// A Marathon group as Marathon starts it.
+
+// Each app is one task. The app /mnist/worker-0 has the host name worker-0-mnist.DOMAIN, with each
+// part of the name cut at 24 characters; its image's entry point is disttf.
+[[nodiscard]] std::vector<Started> marathon_tasks(const nlohmann::json& group,
+                                                  const std::string& domain);
+
 }  // namespace disttf::render

@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "tests/main/render/round_trip.h"
-#include "tests/main/render/schema.h"
 #include "tests/main/render/yaml.h"
 #include "tests/support/engines.h"
 

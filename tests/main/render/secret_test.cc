@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "main/render/target.h"
+#include "main/render/targets.h"
 #include "tests/main/command_lines.h"
 #include "tests/main/render/round_trip.h"
 #include "tests/main/render/scripts.h"

@@ -3,9 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "roles/serve/shell/healthcheck.h"
-#include "roles/serve/shell/serve_options.h"
+#include "roles/serve/shell/serve_command.h"
 #include "tests/main/command_lines.h"
-#include "tests/main/render/marathon_apps.h"
 #include "tests/main/render/round_trip.h"
 #include "tests/main/render/scripts.h"
 #include "tests/main/render/yaml.h"

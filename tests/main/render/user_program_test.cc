@@ -9,7 +9,6 @@
 #include "main/render/dcos_options.h"
 #include "tests/main/command_lines.h"
 #include "tests/main/render/round_trip.h"
-#include "tests/main/render/schema.h"
 #include "tests/main/render/scripts.h"
 #include "tests/main/render/yaml.h"
 
