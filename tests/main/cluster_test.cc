@@ -2,7 +2,6 @@
 #include "main/flags/cluster.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 

@@ -2,7 +2,6 @@
 #include "main/command_line.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <CLI/App.hpp>
 #include <algorithm>

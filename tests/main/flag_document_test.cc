@@ -1,7 +1,6 @@
 #include "tests/main/flag_document.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -1,7 +1,6 @@
 // worker|chief|train|ps|launch --program -- COMMAND: the parsed lines, and those that are rejected
 // before anything runs.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 

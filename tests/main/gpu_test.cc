@@ -1,7 +1,6 @@
 // GPUs: those of a variable or of drivers (files with their formats), and which trainer of a launch
 // gets which.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <asio/io_context.hpp>
 #include <filesystem>

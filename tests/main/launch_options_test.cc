@@ -1,7 +1,6 @@
 // launch with an options file of DC/OS' TensorFlow package, its limits and its control address; and
 // the commands that manage a launch.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

@@ -1,7 +1,6 @@
 #include "main/manual/manual.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -2,7 +2,6 @@
 #include "main/parse_flags.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>

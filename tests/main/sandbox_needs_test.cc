@@ -2,7 +2,6 @@
 #include "main/commands/sandbox_needs.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <optional>

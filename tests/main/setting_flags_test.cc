@@ -3,7 +3,6 @@
 #include "main/setting_flags.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>

@@ -3,7 +3,6 @@
 #include "math/layers/batch_norm.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <optional>

@@ -2,7 +2,6 @@
 // whose own gradient is checked by central differences. The bits must be the same for any number of
 // threads and on AVX2 and AVX-512.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>

@@ -2,7 +2,6 @@
 #include "math/model_spec.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstddef>

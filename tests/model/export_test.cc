@@ -1,6 +1,5 @@
 // What a trained model becomes for other programs.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>

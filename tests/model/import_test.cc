@@ -1,6 +1,5 @@
 // A model of another program as layers and weights, and messages for what is not supported.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <limits>

@@ -1,6 +1,5 @@
 // What a trained model is asked with, and what its answers look like.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <png.h>
 
 #include <array>

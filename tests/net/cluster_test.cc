@@ -1,7 +1,6 @@
 #include "net/wire/cluster.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <bit>

@@ -1,7 +1,6 @@
 #include "net/tcp/dial.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>

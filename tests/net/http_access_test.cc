@@ -1,7 +1,6 @@
 // Access control of a page: the names under which it is reachable, the origin of the requesting
 // page, and which requests, of any method, only the link's cookie permits.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <stdexcept>

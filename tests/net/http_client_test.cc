@@ -3,7 +3,6 @@
 #include "net/http/http_client.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <chrono>
 #include <string>

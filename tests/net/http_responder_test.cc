@@ -4,7 +4,6 @@
 #include "net/http/http_responder.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <asio/local/stream_protocol.hpp>

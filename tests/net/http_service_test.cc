@@ -3,7 +3,6 @@
 #include "net/http/http_service.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <chrono>
 #include <deque>

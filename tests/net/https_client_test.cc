@@ -1,6 +1,5 @@
 // The client over TLS, against a mirror with a certificate that the test creates.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <atomic>

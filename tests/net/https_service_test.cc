@@ -2,7 +2,6 @@
 // file covers their transport over TLS, whose records have other boundaries than requests, and the
 // server's certificate.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <chrono>
 #include <filesystem>

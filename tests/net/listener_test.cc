@@ -1,7 +1,6 @@
 #include "net/tcp/listener.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

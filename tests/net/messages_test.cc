@@ -1,7 +1,6 @@
 #include "net/wire/messages.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <limits>
 #include <string>

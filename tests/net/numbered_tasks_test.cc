@@ -1,7 +1,6 @@
 // The identity of a task if an orchestrator numbers the tasks (Nomad, Kubernetes, Marathon) and
 // --task_hosts gives their addresses: tables of valid and of broken settings.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>

@@ -1,7 +1,6 @@
 #include "net/tcp/pre_handshake_queue.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
 

@@ -4,7 +4,6 @@
 //
 // Keys and certificates come from make_tls_identities, a program with the whole of OpenSSL.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>

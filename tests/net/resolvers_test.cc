@@ -3,7 +3,6 @@
 #include "net/resolvers/resolvers.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>

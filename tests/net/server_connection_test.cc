@@ -1,7 +1,6 @@
 #include "net/tcp/server_connection.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <asio/any_io_executor.hpp>
 #include <asio/co_spawn.hpp>

@@ -1,6 +1,5 @@
 // A task of a Slurm step: a few numbers, which must agree with each other, determine its identity.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <stdexcept>
 #include <string>

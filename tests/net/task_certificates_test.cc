@@ -3,7 +3,6 @@
 #include "net/tls/task_certificates.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <openssl/ssl.h>
 #include <sys/stat.h>
 

@@ -1,7 +1,6 @@
 #include "net/resolvers/tf_config.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <stdexcept>
 

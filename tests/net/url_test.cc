@@ -1,7 +1,6 @@
 #include "net/http/url.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <stdexcept>
 #include <string>

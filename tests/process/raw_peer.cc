@@ -1,7 +1,6 @@
 #include "tests/process/raw_peer.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>

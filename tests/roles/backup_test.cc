@@ -1,7 +1,6 @@
 // What a primary sends the other host of its range, and how it handles the answers.
 // The second half tests how the other host handles the frames.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>

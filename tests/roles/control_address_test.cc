@@ -2,7 +2,6 @@
 #include "roles/launch/shell/control_address.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

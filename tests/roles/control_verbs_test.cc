@@ -2,7 +2,6 @@
 #include "roles/launch/shell/control_verbs.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>

@@ -2,7 +2,6 @@
 #include "roles/launch/shell/launch_view.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <csignal>
 #include <memory>

@@ -1,7 +1,6 @@
 #include "roles/ps/core/membership.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>

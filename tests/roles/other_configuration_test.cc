@@ -1,7 +1,6 @@
 // A chief with another configuration: which run a ps assigns a trainer to, what a refused chief
 // leaves behind, and how long a trainer retries what fails every time.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>

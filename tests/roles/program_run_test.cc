@@ -1,7 +1,6 @@
 // A user's program on the ps: its configuration may be long, and its variables are updated as the
 // configuration says.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>

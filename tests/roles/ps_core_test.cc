@@ -2,7 +2,6 @@
 #include "roles/ps/core/ps_core.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>

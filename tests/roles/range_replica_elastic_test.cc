@@ -1,7 +1,6 @@
 // A ps's core in an elastic run: which micro-batches are assigned to whom, which trainers are
 // waited for, and for how long.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <bit>

@@ -1,7 +1,6 @@
 // Trainers of one host that push one sum, as a ps handles them: which trainer may push for which,
 // what each is answered, and peer discovery on a host.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,5 @@
 // The two hosts of a range: what one sends the other, and what each answers.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <chrono>
 #include <memory>

@@ -1,6 +1,5 @@
 // A ps's core in virtual time: what it answers to which trainer, and when it gives a trainer up.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <chrono>
 #include <span>

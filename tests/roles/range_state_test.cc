@@ -2,7 +2,6 @@
 #include "roles/ps/core/range_state.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstddef>
 #include <limits>

@@ -2,7 +2,6 @@
 #include "roles/chief/core/run_leader.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdint>

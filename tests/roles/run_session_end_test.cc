@@ -1,6 +1,5 @@
 // A trainer's core: how it ends its part of a run.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <chrono>
 

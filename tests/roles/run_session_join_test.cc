@@ -1,6 +1,5 @@
 // A trainer's core: how it connects and joins a run, for the first time or again.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <chrono>
 #include <set>

@@ -1,7 +1,6 @@
 // A trainer's core: a step, and how it handles heartbeat timeouts, lost ps and their answers
 // meanwhile.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <chrono>
 

@@ -1,7 +1,6 @@
 // What a served model is asked over HTTP, and how it is answered: routes, both APIs' bodies, and
 // who is computed with whom.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>

@@ -1,6 +1,5 @@
 // How the micro-batches of an elastic step are scheduled.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>

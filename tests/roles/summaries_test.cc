@@ -2,7 +2,6 @@
 #include "roles/chief/shell/summaries.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>

@@ -2,7 +2,6 @@
 #include "run/monitor/core/chart.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>

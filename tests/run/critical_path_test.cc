@@ -1,7 +1,6 @@
 #include "run/monitor/core/critical_path.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>

@@ -1,7 +1,6 @@
 // What is written about metrics by hand is held to the table that the program exports them by: the
 // document, the dashboard and the rules.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <charconv>
 #include <cstdlib>

@@ -1,7 +1,6 @@
 #include "run/process/machine.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <optional>

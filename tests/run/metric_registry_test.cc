@@ -1,6 +1,5 @@
 // Metrics as threads change them, and as another one reads them meanwhile.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>

@@ -1,7 +1,6 @@
 // The page in a process that does something else: what other threads tell it is served, and what
 // it is asked for is done.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>

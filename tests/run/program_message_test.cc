@@ -2,7 +2,6 @@
 #include "run/program/program_message.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,6 @@
 #include "run/program/program_session.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <optional>
 #include <string>

@@ -1,7 +1,6 @@
 #include "run/run_config.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <functional>

@@ -1,6 +1,5 @@
 // What makes a configuration invalid.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>

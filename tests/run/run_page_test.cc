@@ -1,7 +1,6 @@
 // The page of a run on real sockets: what each client is served, that readers get every record
 // once, and that hostile, slow or numerous clients do not hinder the others.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <asio/post.hpp>
 #include <chrono>

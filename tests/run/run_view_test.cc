@@ -1,7 +1,6 @@
 #include "run/monitor/core/run_view.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "run/monitor/core/record.h"
 #include "run/monitor/core/task_metrics.h"

@@ -1,7 +1,6 @@
 #include "run/monitor/core/task_metrics.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 namespace disttf::roles {
 namespace {

@@ -2,7 +2,6 @@
 #include "run/monitor/shell/telemetry_files.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fstream>
 #include <stdexcept>

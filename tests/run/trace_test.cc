@@ -1,7 +1,6 @@
 #include "run/monitor/core/trace.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <map>

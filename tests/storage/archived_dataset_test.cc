@@ -1,7 +1,6 @@
 // A data set whose files come in one archive, from a mirror to memory. It is a small one made up
 // here: the real archives are not to be had by a test.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,6 +1,5 @@
 // What is decided of Google's Cloud Storage without a socket.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <map>
 #include <string>

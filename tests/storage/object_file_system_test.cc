@@ -1,7 +1,6 @@
 #include "storage/store/core/object_file_system.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstdint>

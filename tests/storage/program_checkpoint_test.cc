@@ -1,7 +1,6 @@
 // Checkpoints of a user's program: names as the program gives them, thousands of variables, running
 // statistics, single numbers.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstddef>
 #include <string>

@@ -2,7 +2,6 @@
 #include "storage/checkpoint/core/run_lock.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 // What is decided of S3 without a socket. The signatures are those that AWS publishes in its
 // documentation of Signature Version 4, with the keys that it publishes them with.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "storage/store/core/aws_identity.h"
 #include "storage/store/core/s3_answers.h"

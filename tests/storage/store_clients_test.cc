@@ -1,6 +1,5 @@
 // The clients of stores, against a server that answers as a test says.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <cstddef>

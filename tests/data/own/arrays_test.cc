@@ -2,7 +2,6 @@
 #include "data/own/arrays.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <bit>

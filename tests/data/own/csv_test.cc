@@ -2,7 +2,6 @@
 #include "data/own/csv.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>

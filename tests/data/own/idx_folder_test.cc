@@ -2,7 +2,6 @@
 #include "data/own/idx_folder.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>

@@ -2,7 +2,6 @@
 #include "data/own/image_folder.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <algorithm>

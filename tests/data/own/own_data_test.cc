@@ -2,7 +2,6 @@
 #include "data/own/own_data.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <chrono>

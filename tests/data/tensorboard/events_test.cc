@@ -1,7 +1,6 @@
 #include "data/tensorboard/events.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>

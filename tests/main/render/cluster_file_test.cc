@@ -1,7 +1,6 @@
 // --cluster: a file with the names of flags. Also tests the lines that render rejects, from either
 // source.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>

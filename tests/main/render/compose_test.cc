@@ -1,6 +1,5 @@
 // render compose: services as Docker Compose starts them.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/main/render/round_trip.h"
 #include "tests/main/render/scripts.h"

@@ -1,7 +1,6 @@
 // render dcos: converts options of DC/OS' TensorFlow package to a Marathon group.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "main/render/dcos_options.h"
 #include "tests/main/command_lines.h"

@@ -2,7 +2,6 @@
 #include "main/render/document.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fstream>
 #include <functional>

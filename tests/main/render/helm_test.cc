@@ -1,6 +1,5 @@
 // Renders deploy/helm/disttf with helm: the result equals that of `render kubernetes`.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>

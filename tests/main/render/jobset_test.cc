@@ -1,7 +1,6 @@
 // render jobset, render trainjob: pods as JobSet's controller, the Job controller and the kubelet
 // create them.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 

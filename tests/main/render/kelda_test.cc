@@ -1,7 +1,6 @@
 // render kelda: node runs the blueprint with a stub of the kelda package that names containers like
 // Kelda; the test starts the tasks that it deploys.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/main/render/round_trip.h"
 #include "tests/main/render/scripts.h"

@@ -1,6 +1,5 @@
 // render kubernetes: pods as the Job controller and the kubelet create them.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <map>
 

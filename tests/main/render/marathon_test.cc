@@ -1,6 +1,5 @@
 // render marathon: apps as Marathon starts them and Mesos-DNS names them.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 

@@ -1,6 +1,5 @@
 // render nomad: allocations as Nomad starts them and Consul names them.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 

@@ -1,6 +1,5 @@
 // --gang, --queue, --priority, --spread: which scheduler places the pods of a run, and where.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>

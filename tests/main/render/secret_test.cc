@@ -1,7 +1,6 @@
 // --secret: rendered documents name the run's secret in the engine's form; every task of the run
 // gets it, and no other program.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <map>

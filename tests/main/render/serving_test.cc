@@ -1,6 +1,5 @@
 // render --serve: the service beside the training, in each target that supports it.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "roles/serve/shell/healthcheck.h"
 #include "roles/serve/shell/serve_command.h"

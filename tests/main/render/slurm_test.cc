@@ -1,6 +1,5 @@
 // render slurm: runs the script with a stub for srun; its arguments are the step's tasks.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 

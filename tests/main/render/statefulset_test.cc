@@ -1,6 +1,5 @@
 // render statefulset: pods as the StatefulSet controller creates them.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 

@@ -1,6 +1,5 @@
 // render tfjob: pods as Kubeflow's training operator creates them.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/main/command_lines.h"
 #include "tests/main/render/round_trip.h"

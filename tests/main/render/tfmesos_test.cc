@@ -1,7 +1,6 @@
 // render tfmesos: runs the script with a stub for tfrun, and starts the tasks of its arguments like
 // TFMesos.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 

@@ -1,7 +1,6 @@
 // render TARGET --program -- COMMAND: the tasks that train run the user's program in the user's
 // image, the others are disttf's; GPUs are the trainers'.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
