@@ -186,8 +186,6 @@ void Process::send(int signal) const {
   }
 }
 
-void Process::close_input() { input_ = FileDescriptor(); }
-
 // The thread's loop: until both streams have ended or the object is destroyed.
 void Process::collect() {
   std::array<pollfd, 3> waits{

@@ -56,8 +56,6 @@ class Process {
   // Has no effect once the process has been reaped. With SIGSTOP, the process has stopped, or
   // ended, when this returns.
   void send(int signal) const;
-  // Closes standard input, which stays open and empty until then.
-  void close_input();
 
   // Waits for its end. The output is then complete, except for output of descendants that are still
   // alive.
@@ -87,8 +85,8 @@ class Process {
   std::string command_line_;
   pid_t pid_ = -1;
   data::FileDescriptor pidfd_;
-  data::FileDescriptor input_;
-  data::FileDescriptor stop_;  // an eventfd: ends collect()
+  data::FileDescriptor input_;  // keeps standard input open and empty
+  data::FileDescriptor stop_;   // an eventfd: ends collect()
   bool reaped_ = false;
   Ending ending_;
   mutable std::mutex mutex_;

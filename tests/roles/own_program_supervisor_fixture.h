@@ -78,7 +78,6 @@ class OwnProgramSupervisorTest : public testing::Test {
   [[nodiscard]] ProgramId program() const { return programs_.back(); }
   std::vector<std::pair<ProgramId, int>> take_signals() { return std::exchange(signals_, {}); }
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
-  std::vector<std::string> take_errors() { return std::exchange(errors_, {}); }
 
   Core::TimePoint now_{std::chrono::hours(1)};
   std::optional<Core> core_;
