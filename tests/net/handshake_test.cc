@@ -28,10 +28,8 @@ TEST(Hello, HasTheBytesOfTheDocument) {
   std::array<std::byte, kHeaderBytes> header{};
   encode_header({.kind = FrameKind::kHello, .request_id = 1, .body_size = body.size()}, header);
   EXPECT_EQ(hex(header),
-            "44544631070100000100000000000000"
-            "4c000000000000000000000000000000"
-            "00000000000000000000000000000000"
-            "000000000000000000000000e4a1c31a");
+            "445446310701000001000000000000004c000000000000000000000000000000"
+            "00000000000000000000000000000000000000000000000000000000e4a1c31a");
   EXPECT_EQ(hex(body),
             "499586f058786688809ace4fbe13a0f73171d18117e9773e22d737fa12b9f0e2"
             "efcdab8967452301"
