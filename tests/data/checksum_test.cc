@@ -5,6 +5,7 @@
 
 #include "data/checksums.h"
 #include "tests/data/scratch.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::data {
 namespace {
@@ -75,13 +76,10 @@ TEST(Sha256, HashesAFileLargerThanItsBuffer) {
 }
 
 TEST(Sha256, NamesTheFileThatCannotBeRead) {
-  try {
-    static_cast<void>(sha256_file("/nowhere/file"));
-    FAIL() << "no exception";
-  } catch (const std::system_error& error) {
-    EXPECT_EQ(error.code(), std::errc::no_such_file_or_directory);
-    EXPECT_STREQ(error.what(), "cannot read /nowhere/file: No such file or directory");
-  }
+  const auto error = thrown<std::system_error>([&] { return sha256_file("/nowhere/file"); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), std::errc::no_such_file_or_directory);
+  EXPECT_STREQ(error->what(), "cannot read /nowhere/file: No such file or directory");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "data/idx.h"
 #include "math/random.h"
 #include "tests/data/scratch.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::data {
 namespace {
@@ -86,13 +87,11 @@ TEST(Digits, AreHeldInMemoryWhereNothingCanBeWritten) {
 
 TEST(Digits, RefuseRandomnessOtherThanProductions) {
   const test::ScratchDirectory directory;
-  try {
-    static_cast<void>(
-        open_digits(directory.path(), {.purpose = 99, .random_bits = &math::random_bits}));
-    FAIL() << "no exception";
-  } catch (const std::system_error& error) {
-    EXPECT_EQ(error.code(), DataError::kWrongChecksum);
-  }
+  const auto error = thrown<std::system_error>([&] {
+    return open_digits(directory.path(), {.purpose = 99, .random_bits = &math::random_bits});
+  });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), DataError::kWrongChecksum);
 }
 
 using Image = std::array<std::uint8_t, kDigitPixels>;

@@ -12,6 +12,7 @@
 #include "data/error.h"
 #include "data/idx.h"
 #include "tests/data/file_set_fixture.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::data {
 namespace {
@@ -376,12 +377,9 @@ TEST_F(FileSetTest, ThrowsOutWhatWasMadeWrong) {
   const MakeContents make = [&](const SetFile& file, const FileCheck&) {
     return Bytes(file.size_bytes());
   };
-  try {
-    static_cast<void>(open_file_set(at(), set_, make, {}));
-    FAIL() << "no exception";
-  } catch (const std::system_error& error) {
-    EXPECT_EQ(error.code(), DataError::kWrongChecksum);
-  }
+  const auto error = thrown<std::system_error>([&] { return open_file_set(at(), set_, make, {}); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), DataError::kWrongChecksum);
   EXPECT_TRUE(directory_.names().empty());
 }
 

@@ -22,6 +22,7 @@
 #include "data/error.h"
 #include "data/output_file.h"
 #include "tests/data/scratch.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::data {
 namespace {
@@ -313,12 +314,9 @@ TEST_F(OutputFile, AFifoIsWrittenToAndStays) {
 TEST_F(OutputFile, AFifoWithoutAReaderIsRefusedAtOnce) {
   const fs::path fifo = folder_ / "fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
-  try {
-    write_output_file(fifo, "text");
-    FAIL();
-  } catch (const std::system_error& error) {
-    EXPECT_NE(std::string(error.what()).find("which no process reads"), std::string::npos);
-  }
+  const auto error = thrown<std::system_error>([&] { write_output_file(fifo, "text"); });
+  ASSERT_TRUE(error);
+  EXPECT_NE(std::string(error->what()).find("which no process reads"), std::string::npos);
   EXPECT_TRUE(fs::is_fifo(fifo));
 }
 
@@ -333,12 +331,9 @@ TEST_F(OutputFile, AFileThatIsOpenAlreadyIsAddedTo) {
 }
 
 TEST_F(OutputFile, AFullDeviceIsSaid) {
-  try {
-    write_output_file("/dev/full", "text");
-    FAIL();
-  } catch (const std::system_error& error) {
-    EXPECT_EQ(error.code(), std::errc::no_space_on_device);
-  }
+  const auto error = thrown<std::system_error>([&] { write_output_file("/dev/full", "text"); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), std::errc::no_space_on_device);
 }
 
 TEST_F(OutputFile, ALinkThatLeadsToItselfIsRefused) {

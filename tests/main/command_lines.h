@@ -11,6 +11,7 @@
 
 #include "main/command_line.h"
 #include "main/commands/task_actions.h"
+#include "tests/support/thrown.h"
 
 namespace disttf {
 
@@ -60,12 +61,7 @@ inline roles::LaunchOptions parse_launch(const std::string& line,
 
 // Returns the message that rejects the line.
 inline std::string refusal(const std::string& line, const Environment& environment = {}) {
-  try {
-    static_cast<void>(parse(line, environment));
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "(accepted)";
+  return sentence_of([&] { return parse(line, environment); }, "(accepted)");
 }
 
 // Two lists that most lines need: one ps, two workers. Other tests cover secrets.

@@ -14,6 +14,7 @@
 #include "roles/launch/shell/local_task.h"
 #include "run/process/gpus.h"
 #include "tests/data/scratch.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles {
 namespace {
@@ -22,12 +23,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 std::string gpu_refusal(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "(accepted)";
+  return sentence_of(work, "(accepted)");
 }
 
 // ---- The value of a variable ----

@@ -11,6 +11,7 @@
 #include "main/environment.h"
 #include "main/flags/flag_group.h"
 #include "tests/main/command_lines.h"
+#include "tests/support/thrown.h"
 
 namespace disttf {
 namespace {
@@ -193,13 +194,8 @@ TEST(Completion, ScriptOfAShellIsPrinted) {
 }
 
 TEST(Completion, OtherShellsAreRefused) {
-  const auto refusal = [](const std::string& line) -> std::string {
-    try {
-      static_cast<void>(parse(line));
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "taken";
+  const auto refusal = [](const std::string& line) {
+    return sentence_of([&] { return parse(line); }, "taken");
   };
   EXPECT_EQ(refusal("completion"), "completion: the shell is missing; bash, zsh or fish");
   EXPECT_EQ(refusal("completion tcsh"),

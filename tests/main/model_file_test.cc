@@ -13,6 +13,7 @@
 #include "math/model_spec.h"
 #include "tests/data/scratch.h"
 #include "tests/main/command_lines.h"
+#include "tests/support/thrown.h"
 
 namespace disttf {
 namespace {
@@ -23,12 +24,7 @@ using testing::SizeIs;
 using testing::StartsWith;
 
 std::string refusal_of(const std::string& text) {
-  try {
-    static_cast<void>(layers_from_toml(text, "m.toml"));
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "(nothing was thrown)";
+  return sentence_of([&] { return layers_from_toml(text, "m.toml"); });
 }
 
 // Writes a list of layers as a user would.

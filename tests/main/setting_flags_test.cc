@@ -25,6 +25,7 @@
 #include "tests/data/scratch.h"
 #include "tests/main/command_lines.h"
 #include "tests/main/flag_document.h"
+#include "tests/support/thrown.h"
 
 namespace disttf {
 namespace {
@@ -160,12 +161,9 @@ TEST_P(EachBoundedSetting, RefusesWhatIsBeyondItsBoundsInAConfiguration) {
   RunConfig run;
   run.trainers = 1;
   const std::string beyond = std::visit(BreakBounds{run}, setting().value);
-  try {
-    check_bounds(setting(), run);
-    ADD_FAILURE() << beyond << " was accepted";
-  } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), testing::StartsWith(flag() + ": " + beyond + " is not "));
-  }
+  EXPECT_THAT(sentence_of([&] { check_bounds(setting(), run); }),
+              testing::StartsWith(flag() + ": " + beyond + " is not "))
+      << beyond << " was accepted";
 }
 
 TEST_P(EachSetting, IsPublishedAndReadBack) {

@@ -16,6 +16,7 @@
 #include "tests/math/isa_test.h"
 #include "tests/math/made_up.h"
 #include "tests/math/reference_model.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::math {
 namespace {
@@ -324,12 +325,7 @@ TEST(Dropout, ChangesNothingWhenTheModelIsEvaluated) {
 // ---- Refused models ----
 
 std::string refusal_of(const ModelSpec& spec) {
-  try {
-    validate(spec);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  return sentence_of([&] { validate(spec); }, "");
 }
 
 TEST(LayerSpecs, AreRefusedWithLayerFieldAndValue) {

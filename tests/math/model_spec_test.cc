@@ -12,6 +12,7 @@
 #include "math/model.h"
 #include "math/program_layout.h"
 #include "tests/math/made_up.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::math {
 namespace {
@@ -58,13 +59,10 @@ TEST(ModelSpec, LenetHasTheTutorialsParameters) {
 }
 
 void expect_refused(const ModelSpec& spec, const std::string& field, const std::string& value) {
-  try {
-    validate(spec);
-    ADD_FAILURE() << field << " " << value << " was accepted";
-  } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr(field));
-    EXPECT_THAT(error.what(), testing::HasSubstr(value));
-  }
+  const auto error = thrown<std::invalid_argument>([&] { validate(spec); });
+  ASSERT_TRUE(error) << field << " " << value << " was accepted";
+  EXPECT_THAT(error->what(), testing::HasSubstr(field));
+  EXPECT_THAT(error->what(), testing::HasSubstr(value));
 }
 
 TEST(ModelSpec, IsRefusedWithFieldAndValue) {
@@ -124,12 +122,7 @@ ModelSpec small_program() {
 }
 
 std::string problem_of(const ModelSpec& spec) {
-  try {
-    validate(spec);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  return sentence_of([&] { validate(spec); }, "");
 }
 
 std::string problem_of(Variable variable) { return problem_of(program({std::move(variable)})); }

@@ -17,6 +17,7 @@
 #include "run/run_config.h"
 #include "tests/model/export_fixture.h"
 #include "tests/run/run_configs.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles {
 namespace {
@@ -32,12 +33,7 @@ ImportedModel imported(const std::string& bytes, const ImportWishes& wishes = {}
 }
 
 std::string refusal_of(const std::string& bytes, const ImportWishes& wishes = {}) {
-  try {
-    static_cast<void>(imported(bytes, wishes));
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
+  return sentence_of([&] { return imported(bytes, wishes); }, "nothing was thrown");
 }
 
 std::string exported(const TrainedModel& model) {
@@ -419,7 +415,7 @@ TEST(ImportOfWeights, OfAProgramNeedAModel) {
   const std::string bytes = safetensors_model(model, facts_of(model));
   const std::span file(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   ImportWishes wishes;
-  EXPECT_THAT(message_of([&] { static_cast<void>(import_model(file, "x", wishes)); }),
+  EXPECT_THAT(sentence_of([&] { return import_model(file, "x", wishes); }),
               HasSubstr("--model: missing; x does not name the model of its variables"));
   wishes.names_model = true;
   wishes.config.model.kind = math::ModelKind::kSoftmax;

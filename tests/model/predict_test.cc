@@ -31,6 +31,7 @@
 #include "tests/data/own/images_on_disk.h"
 #include "tests/data/scratch.h"
 #include "tests/run/run_configs.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles {
 namespace {
@@ -76,12 +77,7 @@ Examples table(std::string_view text, const TrainedModel& model = table_model())
 }
 
 std::string refusal(const std::function<void()>& use) {
-  try {
-    use();
-  } catch (const data::UnusableData& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
+  return sentence_of<data::UnusableData>(use, "nothing was thrown");
 }
 
 std::string refusal_of(std::string_view text, const TrainedModel& model = table_model()) {
@@ -329,14 +325,11 @@ TEST(ModelFiles, AModelThatNoneCanBeIsRefusedByItsCheckpointsName) {
   CheckpointStore(disk, scratch.path())
       .save(1, {.step = 3, .parameters = math::AlignedVector(layout.size()), .optimizer = {}},
             layout, configuration.dump(), 0);
-  try {
-    static_cast<void>(read_model(scratch.path()));
-    FAIL() << "it was read";
-  } catch (const Failure& failure) {
-    EXPECT_EQ(failure.exit_code(), kUsage);
-    EXPECT_THAT(failure.what(), testing::HasSubstr("checkpoint-00000003"));
-    EXPECT_THAT(failure.what(), testing::HasSubstr("units: 0"));
-  }
+  const auto failure = thrown<Failure>([&] { return read_model(scratch.path()); });
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->exit_code(), kUsage);
+  EXPECT_THAT(failure->what(), testing::HasSubstr("checkpoint-00000003"));
+  EXPECT_THAT(failure->what(), testing::HasSubstr("units: 0"));
 }
 
 // A model of a few parameters, the outputs of whose first layer take 32 GiB for each row.

@@ -16,6 +16,7 @@
 #include "run/outcome.h"
 #include "tests/data/scratch.h"
 #include "tests/support/http_get.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles {
 namespace {
@@ -306,14 +307,12 @@ TEST_F(MetricsAddressTest, TellsTargetsOnceThereAreSome) {
 
 TEST_F(MetricsAddressTest, ThatIsInUseIsASentence) {
   const MetricsAddress first({.port = 0}, meters_);
-  try {
-    const MetricsAddress second({.port = port_of(first)}, meters_);
-    FAIL() << "two listen on one port";
-  } catch (const Failure& failure) {
-    EXPECT_EQ(failure.exit_code(), kCannotListen);
-    EXPECT_EQ(failure.what(),
-              "--metrics_port: cannot listen on " + first.target() + ": Address already in use");
-  }
+  const auto failure =
+      thrown<Failure>([&] { const MetricsAddress second({.port = port_of(first)}, meters_); });
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->exit_code(), kCannotListen);
+  EXPECT_EQ(failure->what(),
+            "--metrics_port: cannot listen on " + first.target() + ": Address already in use");
 }
 
 TEST_F(MetricsAddressTest, IsNamedAsAScraperReachesIt) {

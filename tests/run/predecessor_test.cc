@@ -10,6 +10,7 @@
 #include "net/tcp/sockets.h"
 #include "run/process/task_listener.h"
 #include "run/task.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles {
 namespace {
@@ -37,15 +38,14 @@ TEST_F(Predecessor, IsWaitedFor) {
 TEST_F(Predecessor, ThatStaysIsAnErrorInTheEnd) {
   const auto first = listen();
   int tries = 0;
-  try {
+  const auto error = thrown<std::system_error>([&] {
     const auto second = listen_after_predecessor("a port", [&] {
       ++tries;
       return net::listen_on(context_, first.local_endpoint().port(), net::ListenScope::kLoopback);
     });
-    FAIL() << "two listen on one port";
-  } catch (const std::system_error& error) {
-    EXPECT_EQ(error.code(), asio::error::address_in_use);
-  }
+  });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), asio::error::address_in_use);
   EXPECT_GT(tries, 1);
 }
 

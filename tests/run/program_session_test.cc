@@ -12,6 +12,7 @@
 
 #include "math/program_layout.h"
 #include "run/outcome.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles {
 namespace {
@@ -42,12 +43,7 @@ class ProgramSessionTest : public testing::Test {
   }
   // Returns the sentence with which the task fails.
   std::string failure_of(const ProgramMessage& message, const std::string& body = {}) {
-    try {
-      send(message, body);
-    } catch (const Failure& failure) {
-      return failure.what();
-    }
-    return "no failure";
+    return sentence_of<Failure>([&] { send(message, body); }, "no failure");
   }
   void tell_layout(const std::string& shape = "[3]") {
     send({.kind = ProgramKind::kHello}, R"({"protocol": 1, "data": "mnist", "rows": 100})");

@@ -1,8 +1,5 @@
-// A configuration to modify, and helpers that check errors.
+// A configuration to modify.
 #pragma once
-
-#include <stdexcept>
-#include <string>
 
 #include "run/run_config.h"
 
@@ -14,16 +11,6 @@ inline RunConfig base_config() {
   config.data_checksum = "c0ffee";
   config.trainers = 3;
   return config;
-}
-
-template <typename Call>
-std::string message_of(Call call) {
-  try {
-    call();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "(nothing was thrown)";
 }
 
 }  // namespace disttf::roles

@@ -14,6 +14,7 @@
 #include "run/monitor/shell/page_server.h"
 #include "run/outcome.h"
 #include "tests/net/raw_http_client.h"
+#include "tests/support/thrown.h"
 #include "web/assets.h"
 
 namespace disttf::roles {
@@ -350,14 +351,12 @@ TEST(PageServer, SaysWhereItCannotListen) {
   const PageServer first(context, {}, page);
   const std::string url = first.url();
   const auto port = static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
-  try {
-    const PageServer second(context, {.port = port}, page);
-    FAIL() << "two at one port";
-  } catch (const Failure& failure) {
-    EXPECT_EQ(failure.exit_code(), kCannotListen);
-    EXPECT_THAT(failure.what(), HasSubstr("\"127.0.0.1\" port " + std::to_string(port) +
-                                          ": Address already in use"));
-  }
+  const auto failure =
+      thrown<Failure>([&] { const PageServer second(context, {.port = port}, page); });
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->exit_code(), kCannotListen);
+  EXPECT_THAT(failure->what(),
+              HasSubstr("\"127.0.0.1\" port " + std::to_string(port) + ": Address already in use"));
   EXPECT_THROW(PageServer(context, {.host = "no such host.invalid"}, page), Failure);
 }
 

@@ -9,6 +9,7 @@
 #include "run/monitor/core/record.h"
 #include "run/monitor/core/record_line.h"
 #include "tests/data/scratch.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles {
 namespace {
@@ -40,12 +41,7 @@ class RecordFilesTest : public testing::Test {
     return all;
   }
   std::string refusal() {
-    try {
-      static_cast<void>(steps());
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "";
+    return sentence_of([&] { return steps(); }, "");
   }
 
   data::test::ScratchDirectory scratch_;
