@@ -11,6 +11,7 @@
 #include "net/http/access_tokens.h"
 #include "net/http/browser_guard.h"
 #include "tests/data/scratch.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::net {
 namespace {
@@ -311,12 +312,7 @@ class AccessTokensTest : public testing::Test {
     std::filesystem::rename(scratch_.path() / "next", path_);
   }
   [[nodiscard]] std::string refused() const {
-    try {
-      static_cast<void>(AccessTokens(path_, {}));
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "";
+    return sentence_of([&] { return AccessTokens(path_, {}); }, "");
   }
 
   const data::test::ScratchDirectory scratch_;

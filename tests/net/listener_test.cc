@@ -12,6 +12,7 @@
 
 #include "net/tcp/sockets.h"
 #include "tests/net/test_server.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::net {
 namespace {
@@ -409,13 +410,11 @@ TEST(ListenOn, SaysWhichPortIsTaken) {
   asio::io_context context;
   const auto first = listen_on(context, 0, ListenScope::kLoopback);
   const std::uint16_t port = first.local_endpoint().port();
-  try {
-    static_cast<void>(listen_on(context, port, ListenScope::kLoopback));
-    FAIL() << "the same port was opened twice";
-  } catch (const std::system_error& error) {
-    EXPECT_EQ(std::string(error.what()), "cannot listen on 127.0.0.1 port " + std::to_string(port) +
-                                             ": Address already in use");
-  }
+  const auto error =
+      thrown<std::system_error>([&] { return listen_on(context, port, ListenScope::kLoopback); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(std::string(error->what()),
+            "cannot listen on 127.0.0.1 port " + std::to_string(port) + ": Address already in use");
 }
 
 TEST(AdoptListening, TakesOverAListeningSocket) {

@@ -23,6 +23,7 @@
 #include "tests/data/scratch.h"
 #include "tests/net/test_server.h"
 #include "tests/support/made_identities.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::net {
 namespace {
@@ -54,12 +55,7 @@ class TaskCertificate : public ::testing::Test {
         });
   }
   [[nodiscard]] std::string refused(const std::string& name, const std::string& ca = "ca.pem") {
-    try {
-      static_cast<void>(certificates(name, kWorker1, ca));
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "";
+    return sentence_of([&] { return certificates(name, kWorker1, ca); }, "");
   }
   void serve(Credentials* credentials) {
     ListenerOptions options = ps0_options();

@@ -4,6 +4,8 @@
 
 #include <stdexcept>
 
+#include "tests/support/thrown.h"
+
 namespace disttf::net {
 namespace {
 
@@ -17,12 +19,7 @@ using ::testing::HasSubstr;
 }
 
 [[nodiscard]] std::string error_of(std::string_view json) {
-  try {
-    static_cast<void>(parse_tf_config(json));
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "no error";
+  return sentence_of([&] { return parse_tf_config(json); }, "no error");
 }
 
 // Returns a cluster with one chief, two ps and two workers, and the task `task_json`.

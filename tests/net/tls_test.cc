@@ -20,6 +20,7 @@
 #include "net/tls/secrets.h"
 #include "net/tls/tls_stream.h"
 #include "tests/net/test_server.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::net {
 namespace {
@@ -401,12 +402,7 @@ class SecretFile : public Tls {
     std::filesystem::rename(next, path_);
   }
   std::string refused() {
-    try {
-      const Secrets secrets(path_.string(), [](std::string_view) {});
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "";
+    return sentence_of([&] { const Secrets secrets(path_.string(), [](std::string_view) {}); }, "");
   }
 
   const std::filesystem::path path_;

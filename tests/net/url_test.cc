@@ -6,6 +6,7 @@
 #include <string>
 
 #include "net/http/http_proxy.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::net {
 namespace {
@@ -90,14 +91,9 @@ TEST(Url, RefusesOneThatIsEndless) {
 }
 
 TEST(Url, NamesFieldAndValueAndWhatIsAllowed) {
-  try {
-    static_cast<void>(parse_url("--data_url", "ftp://h/"));
-    FAIL() << "accepted";
-  } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(),
-                 "--data_url: \"ftp://h/\" does not begin with http:// or https://; expected a "
-                 "URL like https://host[:port]/path/");
-  }
+  EXPECT_EQ(sentence_of([&] { return parse_url("--data_url", "ftp://h/"); }),
+            "--data_url: \"ftp://h/\" does not begin with http:// or https://; expected a "
+            "URL like https://host[:port]/path/");
 }
 
 // The examples of RFC 3986 section 5.4 that keep to http.

@@ -26,6 +26,7 @@
 #include "roles/launch/shell/child_output.h"
 #include "roles/launch/shell/reserved_port.h"
 #include "tests/roles/probe.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles {
 namespace {
@@ -412,13 +413,9 @@ TEST_F(ReservedPortTest, IsFreeAfterwards) {
 
 TEST_F(ReservedPortTest, SaysWhyItCannotBeListenedOn) {
   const tcp::acceptor first = port_.listen();
-  try {
-    const tcp::acceptor second = port_.listen();
-    FAIL();
-  } catch (const std::system_error& error) {
-    EXPECT_EQ(error.what(), "cannot listen on 127.0.0.1 port " +
-                                std::to_string(port_.address().port) + ": Address already in use");
-  }
+  EXPECT_EQ(sentence_of<std::system_error>([&] { const tcp::acceptor second = port_.listen(); }),
+            "cannot listen on 127.0.0.1 port " + std::to_string(port_.address().port) +
+                ": Address already in use");
 }
 
 TEST_F(ReservedPortTest, IsHeldByNoChild) {

@@ -9,6 +9,7 @@
 
 #include "roles/launch/shell/job_update.h"
 #include "roles/launch/shell/managed_job.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles {
 namespace {
@@ -249,12 +250,7 @@ LaunchOptions launched(std::vector<std::string> arguments = {"--train_dir=/d"}) 
 }
 
 std::string refusal(const LaunchOptions& now, const LaunchOptions& wanted) {
-  try {
-    static_cast<void>(plan_update(now, wanted));
-  } catch (const JobRefusal& refusal) {
-    return refusal.what();
-  }
-  return "";
+  return sentence_of<JobRefusal>([&] { return plan_update(now, wanted); }, "");
 }
 
 TEST(UpdatePlan, OfTheSameIsEmpty) {

@@ -18,6 +18,7 @@
 #include "roles/launch/shell/program_command.h"
 #include "tests/data/scratch.h"
 #include "tests/roles/probe.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles {
 namespace {
@@ -104,14 +105,7 @@ Words filled(const Words& words) {
   return fill_placeholders("COMMAND", words, made_up_cluster(), kWorker1);
 }
 
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "(accepted)";
-}
+std::string refusal(const std::function<void()>& call) { return sentence_of(call, "(accepted)"); }
 
 std::string refusal_of(const std::string& word) {
   return refusal([&word] { static_cast<void>(filled({word})); });

@@ -16,6 +16,7 @@
 #include "roles/ps/core/replication_log.h"
 #include "tests/roles/replica_host.h"
 #include "tests/roles/shard_pushes.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles {
 namespace {
@@ -39,12 +40,7 @@ class RangeStateTest : public testing::Test {
   }
   // Returns why this ps cannot serve the configuration.
   std::string why_not(const RunConfig& config, bool is_replicated = false) {
-    try {
-      static_cast<void>(state_.checked_config(to_json(config), is_replicated));
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return {};
+    return sentence_of([&] { return state_.checked_config(to_json(config), is_replicated); }, "");
   }
 
   Task task_ = task_of_ps(0);

@@ -16,6 +16,7 @@
 #include "storage/download/datasets.h"
 #include "tests/data/archives.h"
 #include "tests/support/mirror_server.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles {
 namespace {
@@ -77,12 +78,7 @@ class ArchivedDatasetTest : public testing::Test {
            dataset.validation.labels[0] == 0 && dataset.test.images[1] == 14;
   }
   static std::string failure(const DataOptions& options) {
-    try {
-      static_cast<void>(opens(options));
-    } catch (const Failure& failure) {
-      return failure.what();
-    }
-    return "nothing";
+    return sentence_of<Failure>([&] { return opens(options); }, "nothing");
   }
 
   data::test::ScratchDirectory directory_;

@@ -16,6 +16,7 @@
 #include "storage/checkpoint/core/checkpoint_store.h"
 #include "tests/data/simulated_file_system.h"
 #include "tests/storage/checkpoint_fixture.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles::test {
 namespace {
@@ -230,12 +231,8 @@ TEST_F(CheckpointDamageTest, ADirectoryThatCannotBeMadeIsASentence) {
   data::test::write(scratch_.path() / "file", data::test::bytes_of("x"));
   for (const std::string& place : {(scratch_.path() / "file").string(), std::string("/proc")}) {
     checkpoints_ = CheckpointStore(disk_, place + "/train");
-    try {
-      save(1);
-      FAIL() << "saved";
-    } catch (const std::system_error& error) {
-      EXPECT_THAT(error.what(), HasSubstr("cannot create " + place + "/train/checkpoint-00000001"));
-    }
+    EXPECT_THAT(sentence_of<std::system_error>([&] { save(1); }),
+                HasSubstr("cannot create " + place + "/train/checkpoint-00000001"));
   }
 }
 

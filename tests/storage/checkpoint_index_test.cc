@@ -10,6 +10,7 @@
 #include "storage/checkpoint/core/checkpoint_reader.h"
 #include "storage/checkpoint/shell/shard_writer.h"
 #include "tests/storage/checkpoint_fixture.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles::test {
 namespace {
@@ -267,14 +268,12 @@ TEST(CheckpointIndexFromOutside, HasAFileOfItsOwnForEachRange) {
 }
 
 TEST(CheckpointIndexFromOutside, OfALaterFormatIsNotCalledDamaged) {
-  try {
-    static_cast<void>(parse_index(changed("\"format\": 1", "\"format\": 2"), "x/index.json"));
-    FAIL() << "accepted";
-  } catch (const Failure& failure) {
-    EXPECT_EQ(failure.exit_code(), kUsage);
-    EXPECT_THAT(failure.what(),
-                HasSubstr("x/index.json has format 2, this version of disttf reads 1"));
-  }
+  const auto failure = thrown<Failure>(
+      [&] { return parse_index(changed("\"format\": 1", "\"format\": 2"), "x/index.json"); });
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->exit_code(), kUsage);
+  EXPECT_THAT(failure->what(),
+              HasSubstr("x/index.json has format 2, this version of disttf reads 1"));
 }
 
 TEST(CheckpointIndexFromOutside, OfAnotherUserIsNamed) {

@@ -8,6 +8,7 @@
 #include "model/trained_model.h"
 #include "run/outcome.h"
 #include "tests/storage/checkpoint_fixture.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles::test {
 namespace {
@@ -172,15 +173,12 @@ TEST_F(CheckpointTest, AnotherModelIsRefusedWithBothShapes) {
   save(5);
   layout_ = {};
   layout_.add("hid_w", {5, 8});
-  try {
-    static_cast<void>(load());
-    FAIL() << "loaded";
-  } catch (const Failure& failure) {
-    EXPECT_EQ(failure.exit_code(), kUsage);
-    EXPECT_THAT(failure.what(),
-                HasSubstr("checkpoint-00000005 is of another model: it has hid_w [5, 7], this run "
-                          "hid_w [5, 8]; give the flags of its run, or another directory"));
-  }
+  const auto failure = thrown<Failure>([&] { return load(); });
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->exit_code(), kUsage);
+  EXPECT_THAT(failure->what(),
+              HasSubstr("checkpoint-00000005 is of another model: it has hid_w [5, 7], this run "
+                        "hid_w [5, 8]; give the flags of its run, or another directory"));
 }
 
 TEST_F(CheckpointTest, AModelWithMoreOrFewerVariablesIsRefused) {
@@ -323,13 +321,11 @@ TEST_F(CheckpointTest, ShardsThatTheChiefDoesNotSeeAreRefused) {
   const auto files = write_shards(id, state(3), {{0, 32}, {32, 112}});
   std::filesystem::remove(scratch_.path() / "checkpoint-00000003.partial-0000000000000001" /
                           files[1].name);
-  try {
-    checkpoints_.commit_shards(id, files, layout_, kConfig, 0);
-    FAIL() << "committed";
-  } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("model-00002-of-00002.safetensors"));
-    EXPECT_THAT(error.what(), HasSubstr("share"));
-  }
+  const auto error = thrown<std::runtime_error>(
+      [&] { checkpoints_.commit_shards(id, files, layout_, kConfig, 0); });
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->what(), HasSubstr("model-00002-of-00002.safetensors"));
+  EXPECT_THAT(error->what(), HasSubstr("share"));
   checkpoints_.discard_shards(id);
   EXPECT_TRUE(scratch_.names().empty());
 }

@@ -17,6 +17,7 @@
 #include "storage/checkpoint/shell/checkpoint_command.h"
 #include "tests/run/run_configs.h"
 #include "tests/storage/checkpoint_fixture.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles::test {
 namespace {
@@ -135,14 +136,11 @@ TEST_F(ProgramCheckpointTest, OfOtherVariablesIsRefusedWithTheFirstOne) {
   save_program(state(5));
   config_.model.variables[1].shape = {8};
   layout_ = math::layout_of(config_.model);
-  try {
-    static_cast<void>(load());
-    FAIL() << "it was loaded";
-  } catch (const Failure& failure) {
-    EXPECT_EQ(failure.exit_code(), kUsage);
-    EXPECT_THAT(failure.what(), HasSubstr("it has bn.running_mean [7], this run bn.running_mean "
-                                          "[8]"));
-  }
+  const auto failure = thrown<Failure>([&] { return load(); });
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->exit_code(), kUsage);
+  EXPECT_THAT(failure->what(), HasSubstr("it has bn.running_mean [7], this run bn.running_mean "
+                                         "[8]"));
 }
 
 TEST_F(ProgramCheckpointTest, OfOtherFactorsIsUsedAndSaysSo) {
@@ -177,14 +175,11 @@ TEST_F(ProgramCheckpointTest, IsAModelThatNoCommandCanCompute) {
   const TrainedModel model = read_model(scratch_.path());
   EXPECT_EQ(model.config.model, config_.model);
   EXPECT_EQ(model.weights_sha256, saved.weights_sha256);
-  try {
-    require_layers(model.config, "predict");
-    FAIL() << "it is a program";
-  } catch (const Failure& failure) {
-    EXPECT_EQ(failure.exit_code(), kUsage);
-    EXPECT_STREQ(failure.what(),
-                 "the model is a user's program: predict computes only models of layers");
-  }
+  const auto failure = thrown<Failure>([&] { require_layers(model.config, "predict"); });
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->exit_code(), kUsage);
+  EXPECT_STREQ(failure->what(),
+               "the model is a user's program: predict computes only models of layers");
   EXPECT_NO_THROW(require_layers(base_config(), "predict"));
 }
 

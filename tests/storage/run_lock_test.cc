@@ -21,6 +21,7 @@
 #include "storage/checkpoint/shell/held_run_lock.h"
 #include "storage/store/shell/storage.h"
 #include "tests/data/scratch.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles {
 namespace {
@@ -171,14 +172,12 @@ TEST_F(HeldRunLockTest, IsThereWhileItIsHeld) {
 
 TEST_F(HeldRunLockTest, ASecondRunIsRefused) {
   const HeldRunLock held(directory_, cluster_, stop_);
-  try {
-    const HeldRunLock second(directory_, cluster_of("other"), stop_);
-    FAIL();
-  } catch (const Failure& failure) {
-    EXPECT_EQ(failure.exit_code(), kUsage);
-    EXPECT_THAT(failure.what(),
-                HasSubstr("is in use by another run, process " + std::to_string(getpid())));
-  }
+  const auto failure =
+      thrown<Failure>([&] { const HeldRunLock second(directory_, cluster_of("other"), stop_); });
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->exit_code(), kUsage);
+  EXPECT_THAT(failure->what(),
+              HasSubstr("is in use by another run, process " + std::to_string(getpid())));
   EXPECT_TRUE(owner()) << "who is refused changes nothing";
   EXPECT_EQ(owner()->run, run_of_cluster(cluster_, ""));  // it is no loopback address
 }
@@ -225,12 +224,10 @@ TEST_F(HeldRunLockTest, WhoWaitsForItIsEndedByASignal) {
   before.machine = "another";
   write(before);
   stop_.stop_with(Failure(kTerminated, "stopped"));
-  try {
-    const HeldRunLock held(directory_, cluster_, stop_);
-    FAIL();
-  } catch (const Failure& failure) {
-    EXPECT_EQ(failure.exit_code(), kTerminated);
-  }
+  const auto failure =
+      thrown<Failure>([&] { const HeldRunLock held(directory_, cluster_, stop_); });
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->exit_code(), kTerminated);
   EXPECT_EQ(owner()->process, before.process);
 }
 
@@ -360,13 +357,10 @@ TEST_F(HeldRunLockTest, WhoLosesItLaterEnds) {
   const HeldRunLock held(directory_, cluster_, stop_);
   write(owner_of("other"));
   ASSERT_TRUE(stop_.interrupt().wait_until(net::Clock::now() + std::chrono::seconds(60)));
-  try {
-    stop_.throw_if_stopped();
-    FAIL();
-  } catch (const Failure& failure) {
-    EXPECT_EQ(failure.exit_code(), kUsage);
-    EXPECT_THAT(failure.what(), HasSubstr("is in use by another run, process 17"));
-  }
+  const auto failure = thrown<Failure>([&] { stop_.throw_if_stopped(); });
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->exit_code(), kUsage);
+  EXPECT_THAT(failure->what(), HasSubstr("is in use by another run, process 17"));
 }
 
 TEST_F(HeldRunLockTest, IsNotRemovedWhereASuccessorHasIt) {

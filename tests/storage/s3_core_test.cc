@@ -7,6 +7,7 @@
 #include "storage/store/core/store_answers.h"
 #include "storage/store/core/store_url.h"
 #include "storage/store/core/xml_elements.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles {
 namespace {
@@ -243,13 +244,8 @@ TEST(StoreUrl, MayBeOfAServerThatIsOnlyRead) {
 }
 
 TEST(StoreUrl, WhatIsWrongIsSaidWithWhatIsAllowed) {
-  const auto sentence = [](const std::string& url) -> std::string {
-    try {
-      static_cast<void>(parse_store_url("--train_dir", url));
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "it was taken";
+  const auto sentence = [](const std::string& url) {
+    return sentence_of([&] { return parse_store_url("--train_dir", url); }, "it was taken");
   };
   EXPECT_EQ(sentence("ftp://host/x"),
             "--train_dir: \"ftp://host/x\" has the unknown scheme \"ftp\"; expected a path, or a "

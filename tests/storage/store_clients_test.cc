@@ -17,6 +17,7 @@
 #include "storage/store/shell/s3_store.h"
 #include "storage/store/shell/store_environment.h"
 #include "tests/support/mirror_server.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles {
 namespace {
@@ -55,13 +56,10 @@ TEST(S3StoreTest, FindsNoObjectInABucketThatIsMissing) {
   const MirrorServer server(missing("NoSuchBucket"));
   const StoreEnvironment environment = s3_at(server);
   S3Store store("bucket", environment);
-  try {
-    static_cast<void>(store.find("a"));
-    ADD_FAILURE() << "the bucket was taken for an empty one";
-  } catch (const std::system_error& error) {
-    EXPECT_EQ(error.code(), StoreError::kNoBucket);
-    EXPECT_THAT(error.what(), HasSubstr("s3://bucket/a"));
-  }
+  const auto error = thrown<std::system_error>([&] { return store.find("a"); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), StoreError::kNoBucket);
+  EXPECT_THAT(error->what(), HasSubstr("s3://bucket/a"));
 }
 
 TEST(S3StoreTest, AsksOnceWhetherTheBucketIsThere) {
@@ -116,13 +114,10 @@ TEST(GcsStoreTest, ACopyWithoutProgressEnds) {
   });
   const StoreEnvironment environment = gcs_at(server);
   GcsStore store("bucket", environment);
-  try {
-    store.copy("a", "b");
-    ADD_FAILURE() << "it has ended after " << requests << " requests";
-  } catch (const std::system_error& error) {
-    EXPECT_EQ(error.code(), StoreError::kBadAnswer);
-    EXPECT_EQ(requests, 4) << "the first one has copied 7 bytes";
-  }
+  const auto error = thrown<std::system_error>([&] { store.copy("a", "b"); });
+  ASSERT_TRUE(error) << "it has ended after " << requests << " requests";
+  EXPECT_EQ(error->code(), StoreError::kBadAnswer);
+  EXPECT_EQ(requests, 4) << "the first one has copied 7 bytes";
 }
 
 TEST(GcsStoreTest, ACopyOfManyRequestsGoesOn) {

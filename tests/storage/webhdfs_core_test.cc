@@ -4,6 +4,7 @@
 #include "storage/store/core/store_error.h"
 #include "storage/store/core/store_url.h"
 #include "storage/store/core/webhdfs_answers.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::roles {
 namespace {
@@ -112,13 +113,8 @@ TEST(StoreUrl, OfHdfsNamesANameNode) {
   EXPECT_EQ(url, (StoreUrl{.scheme = "hdfs", .bucket = "name-node:8020", .key = "run/one"}));
   EXPECT_TRUE(is_hdfs(url));
   EXPECT_FALSE(is_hdfs(parse_store_url("x", "s3://bucket")));
-  const auto sentence = [](const std::string& text) -> std::string {
-    try {
-      static_cast<void>(parse_store_url("--train_dir", text));
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "it was taken";
+  const auto sentence = [](const std::string& text) {
+    return sentence_of([&] { return parse_store_url("--train_dir", text); }, "it was taken");
   };
   EXPECT_THAT(sentence("hdfs:///run"), HasSubstr("names no NameNode"));
   EXPECT_THAT(sentence("webhdfs://user@host/x"), HasSubstr("HOST or HOST:PORT"));
