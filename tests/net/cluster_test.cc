@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "net/wire/address.h"
+#include "tests/support/thrown.h"
 
 namespace disttf::net {
 
@@ -36,12 +37,7 @@ using ::testing::HasSubstr;
 }
 
 [[nodiscard]] std::string error_of(const Cluster& cluster, const TaskId& task) {
-  try {
-    validate(cluster, task);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "no error";
+  return sentence_of([&] { validate(cluster, task); }, "no error");
 }
 
 TEST(Job, IsKnownByNameInAnyCase) {
@@ -227,6 +223,10 @@ struct ClusterCase {
   TaskId task;
   const char* sentence;
 };
+ClusterCase bad_cluster(const char* ps, const char* workers, const char* chief, const TaskId& task,
+                        const char* sentence) {
+  return {ps, workers, chief, task, sentence};
+}
 class BadCluster : public ::testing::TestWithParam<ClusterCase> {};
 
 TEST_P(BadCluster, IsRefusedWithASentence) {
@@ -237,53 +237,26 @@ TEST_P(BadCluster, IsRefusedWithASentence) {
 INSTANTIATE_TEST_SUITE_P(
     Table, BadCluster,
     ::testing::Values(
-        ClusterCase{"",
-                    "a:1",
-                    "",
-                    {Job::kWorker, 0},
-                    "--ps_hosts lists no address; at least one ps is needed"},
-        ClusterCase{"p:1",
-                    "",
-                    "",
-                    {Job::kPs, 0},
-                    "--worker_hosts lists no address; at least one worker or a chief is needed"},
-        ClusterCase{"p:1",
-                    "a:1,b:1,a:1",
-                    "",
-                    {Job::kPs, 0},
+        bad_cluster("", "a:1", "", {Job::kWorker, 0},
+                    "--ps_hosts lists no address; at least one ps is needed"),
+        bad_cluster("p:1", "", "", {Job::kPs, 0},
+                    "--worker_hosts lists no address; at least one worker or a chief is needed"),
+        bad_cluster("p:1", "a:1,b:1,a:1", "", {Job::kPs, 0},
                     "--worker_hosts[0] and --worker_hosts[2] are both \"a:1\"; "
-                    "every task needs an address of its own"},
-        ClusterCase{"p:1",
-                    "P:1",
-                    "",
-                    {Job::kPs, 0},
+                    "every task needs an address of its own"),
+        bad_cluster("p:1", "P:1", "", {Job::kPs, 0},
                     "--ps_hosts[0] and --worker_hosts[0] are both \"p:1\"; "
-                    "every task needs an address of its own"},
-        ClusterCase{"p:1",
-                    "a:1",
-                    "c:1,d:1",
-                    {Job::kPs, 0},
-                    "--chief_host has 2 addresses (\"c:1\", \"d:1\"); at most one is allowed"},
-        ClusterCase{"p:1",
-                    "a:1,b:1",
-                    "",
-                    {Job::kWorker, 2},
-                    "--task_index is 2, but --worker_hosts has 2 addresses: 0 to 1 are allowed"},
-        ClusterCase{"p:1",
-                    "a:1",
-                    "",
-                    {Job::kPs, 1},
-                    "--task_index is 1, but --ps_hosts has 1 address: only 0 is allowed"},
-        ClusterCase{"p:1",
-                    "a:1",
-                    "",
-                    {Job::kChief, 0},
-                    "--task_index is 0 of job chief, but --chief_host lists no address"},
-        ClusterCase{"p:1",
-                    "a:1",
-                    "",
-                    {Job::kEvaluator, 1},
-                    "--task_index is 1, but --evaluator_host has 1 address: only 0 is allowed"}));
+                    "every task needs an address of its own"),
+        bad_cluster("p:1", "a:1", "c:1,d:1", {Job::kPs, 0},
+                    "--chief_host has 2 addresses (\"c:1\", \"d:1\"); at most one is allowed"),
+        bad_cluster("p:1", "a:1,b:1", "", {Job::kWorker, 2},
+                    "--task_index is 2, but --worker_hosts has 2 addresses: 0 to 1 are allowed"),
+        bad_cluster("p:1", "a:1", "", {Job::kPs, 1},
+                    "--task_index is 1, but --ps_hosts has 1 address: only 0 is allowed"),
+        bad_cluster("p:1", "a:1", "", {Job::kChief, 0},
+                    "--task_index is 0 of job chief, but --chief_host lists no address"),
+        bad_cluster("p:1", "a:1", "", {Job::kEvaluator, 1},
+                    "--task_index is 1, but --evaluator_host has 1 address: only 0 is allowed")));
 
 TEST(Validate, AcceptsEveryListedTask) {
   const Cluster cluster = cluster_of("p:1,q:1", "a:1,b:1", "c:1");
@@ -332,12 +305,7 @@ using ::testing::ElementsAre;
 using ::testing::StartsWith;
 
 [[nodiscard]] std::string error_of(const std::function<void()>& parse) {
-  try {
-    parse();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "no error";
+  return sentence_of(parse, "no error");
 }
 
 [[nodiscard]] std::string address_error(std::string_view text) {

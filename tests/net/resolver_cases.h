@@ -40,6 +40,9 @@ struct Case {
   Environment environment;
   std::string answer;
 };
+inline Case row(const char* name, ClusterFlags flags, Environment environment, std::string answer) {
+  return {name, std::move(flags), std::move(environment), std::move(answer)};
+}
 inline void PrintTo(const Case& each, std::ostream* out) { *out << each.name; }
 
 inline constexpr auto kNameOf = [](const auto& each) { return std::string(each.param.name); };
