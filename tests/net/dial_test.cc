@@ -51,8 +51,7 @@ class DialTest : public ::testing::Test {
 };
 
 TEST_F(DialTest, IsWelcomedAndExchangesFrames) {
-  TestServer server(answer_every_header);
-  server.start();
+  LiveServer server(answer_every_header);
   const Dialed dialed = dial_and_wait(server.address(), 30s);
   ASSERT_TRUE(dialed.connection) << dialed.error.message();
   EXPECT_EQ(dialed.welcome.step, 9U);
@@ -222,8 +221,7 @@ std::vector<std::string> congestion_controls_of_connections() {
 }
 
 TEST(SameHost, BothEndsOfAConnectionOverLoopbackSendUnpaced) {
-  TestServer server(answer_every_header);
-  server.start();
+  LiveServer server(answer_every_header);
   const Interrupt interrupt;
   const OpenedChannel opened =
       open_channel(server.address(), hello_of_worker_1(), interrupt, patience());

@@ -44,7 +44,7 @@ class InPlaceTest : public ::testing::Test {
   // A ps that answers every request except a PUSH with the second page of its parameters; a request
   // without a body gets a body of the ps's own.
   void connect() {
-    server_ = std::make_unique<TestServer>([this](Connection connection) -> asio::awaitable<void> {
+    server_ = std::make_unique<LiveServer>([this](Connection connection) -> asio::awaitable<void> {
       connection->answer_offers([this] { return terms_; });
       FrameHeader header;
       while (!co_await connection->read_header(header, std::chrono::milliseconds(0))) {
@@ -64,7 +64,6 @@ class InPlaceTest : public ::testing::Test {
       }
       happened_.add("refused: " + connection->refused_with());
     });
-    server_->start();
     open();
   }
   void open() {
@@ -127,7 +126,7 @@ class InPlaceTest : public ::testing::Test {
   std::unique_ptr<GradientMemory> gradient_;
   InPlaceTerms terms_;
   Events happened_;  // outlives the server, whose thread adds to it
-  std::unique_ptr<TestServer> server_;
+  std::unique_ptr<LiveServer> server_;
   std::unique_ptr<Channel> channel_;
 
  private:

@@ -206,7 +206,7 @@ TEST_F(InPlaceTest, ATrainerReadsNothingThatWasNotHandedOver) {
   const auto memory = SharedMemory::create(kPageBytes, failed);
   ASSERT_TRUE(memory);
   int handed = -1;
-  server_ = std::make_unique<TestServer>([&](Connection connection) -> asio::awaitable<void> {
+  server_ = std::make_unique<LiveServer>([&](Connection connection) -> asio::awaitable<void> {
     FrameHeader header;
     while (!co_await connection->read_header(header, 0ms)) {
       std::vector<std::byte> body(header.body_size);
@@ -224,7 +224,6 @@ TEST_F(InPlaceTest, ATrainerReadsNothingThatWasNotHandedOver) {
                        encode(SharedOffer{.token = 1, .size = 2 * kPageBytes}));
     }
   });
-  server_->start();
   open();
   agree();
   EXPECT_FALSE(channel_->is_in_place()) << "nothing";
@@ -235,13 +234,12 @@ TEST_F(InPlaceTest, ATrainerReadsNothingThatWasNotHandedOver) {
 }
 
 TEST_F(InPlaceTest, AFrameThatComesInsteadOfAnAnswerIsKept) {
-  server_ = std::make_unique<TestServer>([](Connection connection) -> asio::awaitable<void> {
+  server_ = std::make_unique<LiveServer>([](Connection connection) -> asio::awaitable<void> {
     FrameHeader header;
     if (!co_await connection->read_header(header, 0ms)) {
       connection->refuse({.exit_code = 3, .sentence = "no"}, header.request_id);
     }
   });
-  server_->start();
   open();
   agree();
   EXPECT_FALSE(channel_->is_in_place());
@@ -260,7 +258,7 @@ class AskTest : public InPlaceTest {
   using Answers = std::function<std::vector<FrameHeader>(const FrameHeader& question)>;
 
   void connect_to(Answers answers) {
-    server_ = std::make_unique<TestServer>(
+    server_ = std::make_unique<LiveServer>(
         [answers = std::move(answers)](Connection connection) -> asio::awaitable<void> {
           FrameHeader header;
           while (!co_await connection->read_header(header, 0ms)) {
@@ -270,7 +268,6 @@ class AskTest : public InPlaceTest {
             }
           }
         });
-    server_->start();
     open();
   }
   std::error_code ask() {
@@ -348,11 +345,10 @@ TEST_F(AskTest, AnAnswerWithABodyEndsTheChannel) {
 }
 
 TEST_F(AskTest, APsThatHangsUpHasNotAnswered) {
-  server_ = std::make_unique<TestServer>([](Connection connection) -> asio::awaitable<void> {
+  server_ = std::make_unique<LiveServer>([](Connection connection) -> asio::awaitable<void> {
     FrameHeader header;
     static_cast<void>(co_await connection->read_header(header, 0ms));
   });
-  server_->start();
   open();
   EXPECT_TRUE(ask());
   EXPECT_FALSE(answer_);

@@ -28,8 +28,7 @@ class ListenerTest : public ::testing::Test {
   // Expects that a HELLO is refused with a sentence that contains all of `parts`.
   void expect_refused(const Hello& hello, std::initializer_list<const char*> parts,
                       const ListenerOptions& options = ps0_options()) {
-    TestServer server(answer_every_header, options);
-    server.start();
+    LiveServer server(answer_every_header, options);
     const OpenedChannel opened = open(server, hello);
     EXPECT_EQ(opened.error, WireError::kRefused) << opened.error.message();
     EXPECT_EQ(opened.refusal.exit_code, kExitMisconfigured);
@@ -40,8 +39,7 @@ class ListenerTest : public ::testing::Test {
   void expect_unauthenticated(std::string_view text, std::string_view why) {
     ListenerOptions options = ps0_options();
     options.handshake_timeout = 1h;
-    TestServer server(answer_every_header, options);
-    server.start();
+    LiveServer server(answer_every_header, options);
     RawClient client(server.address());
     client.write(text);
     EXPECT_TRUE(client.read_to_end().empty());
@@ -59,8 +57,7 @@ class ListenerTest : public ::testing::Test {
 };
 
 TEST_F(ListenerTest, WelcomesATaskOfTheCluster) {
-  TestServer server(answer_every_header);
-  server.start();
+  LiveServer server(answer_every_header);
   const OpenedChannel opened = open(server, hello_of_worker_1());
   ASSERT_TRUE(opened.channel) << opened.error.message();
   EXPECT_EQ(opened.welcome.step, 9U);
@@ -93,8 +90,7 @@ TEST_F(ListenerTest, DoesNotAnswerForATaskThatIsNotThereYet) {
   hello.cluster[0] = static_cast<std::uint8_t>(hello.cluster[0] ^ 1U);
   ListenerOptions options = ps0_options();
   options.vacant = hello.cluster;
-  TestServer server(answer_every_header, options);
-  server.start();
+  LiveServer server(answer_every_header, options);
   const OpenedChannel opened = open(server, hello);
   EXPECT_FALSE(opened.channel);
   EXPECT_NE(opened.error, WireError::kRefused);
@@ -105,8 +101,7 @@ TEST_F(ListenerTest, TellsAnotherDriverThatItIsAtWork) {
   hello.cluster[0] = static_cast<std::uint8_t>(hello.cluster[0] ^ 1U);
   ListenerOptions options = ps0_options();
   options.busy = hello.cluster;
-  TestServer server(answer_every_header, options);
-  server.start();
+  LiveServer server(answer_every_header, options);
   const OpenedChannel opened = open(server, hello);
   EXPECT_EQ(opened.refusal, (Refusal{.exit_code = kExitRestartMe,
                                      .sentence = "ps 0 (ps0:2222) is busy with another driver"}));
@@ -119,16 +114,14 @@ TEST_F(ListenerTest, RefusesATaskThatIsNotListed) {
 }
 
 TEST_F(ListenerTest, WelcomesAnEvaluatorThatIsNotListed) {
-  TestServer server(answer_every_header);
-  server.start();
+  LiveServer server(answer_every_header);
   Hello hello = hello_of_worker_1();
   hello.from = {Job::kEvaluator, 0};
   EXPECT_TRUE(open(server, hello).channel);
 }
 
 TEST_F(ListenerTest, WelcomesAWorkerThatKnowsOnlyItself) {
-  TestServer server(answer_every_header);
-  server.start();
+  LiveServer server(answer_every_header);
   Hello hello = hello_of_worker_1();
   hello.cluster = sparse_hash_of(two_ps_two_workers());
   EXPECT_TRUE(open(server, hello).channel);
@@ -143,8 +136,7 @@ TEST_F(ListenerTest, PassesOnTheOwnersRefusal) {
 }
 
 TEST_F(ListenerTest, TellsAnotherWireVersionWhatItSpeaks) {
-  TestServer server(answer_every_header);
-  server.start();
+  LiveServer server(answer_every_header);
   RawClient client(server.address());
   std::vector<std::byte> bytes = frame_bytes({}, encode(hello_of_worker_1()));
   bytes[4] = std::byte{9};
@@ -155,8 +147,7 @@ TEST_F(ListenerTest, TellsAnotherWireVersionWhatItSpeaks) {
 }
 
 TEST_F(ListenerTest, RefusesAFrameBeforeHello) {
-  TestServer server(answer_every_header);
-  server.start();
+  LiveServer server(answer_every_header);
   RawClient client(server.address());
   client.write(frame_bytes({.kind = FrameKind::kPull}, {}));
   const auto refusal = refusal_in(client.read_to_end());
@@ -165,16 +156,14 @@ TEST_F(ListenerTest, RefusesAFrameBeforeHello) {
 }
 
 TEST_F(ListenerTest, RefusesAHelloWhoseBodyDoesNotDecode) {
-  TestServer server(answer_every_header);
-  server.start();
+  LiveServer server(answer_every_header);
   RawClient client(server.address());
   client.write(frame_bytes({}, std::vector<std::byte>(kBodyBytes<Hello>)));
   EXPECT_TRUE(refusal_in(client.read_to_end()));
 }
 
 TEST_F(ListenerTest, RefusesAHugeHelloWithoutReadingIt) {
-  TestServer server(answer_every_header);
-  server.start();
+  LiveServer server(answer_every_header);
   RawClient client(server.address());
   std::vector<std::byte> bytes(kHeaderBytes);
   encode_header({.body_size = std::uint64_t{1} << 60U}, std::span(bytes).first<kHeaderBytes>());
@@ -189,8 +178,7 @@ TEST_F(ListenerTest, ClosesAnHttpClientAtOnce) {
 TEST_F(ListenerTest, TellsATlsClientAtOnceThatNoneIsSpoken) {
   ListenerOptions options = ps0_options();
   options.handshake_timeout = 1h;
-  TestServer server(answer_every_header, options);
-  server.start();
+  LiveServer server(answer_every_header, options);
   RawClient client(server.address());
   client.write(std::string_view("\x16\x03\x01\x02", 4));
   const auto refusal = refusal_in(client.read_to_end());
@@ -217,8 +205,7 @@ TEST_F(ListenerTest, ClosesOnAWrongChecksum) {
 TEST_F(ListenerTest, CutsOffASilentClient) {
   ListenerOptions options = ps0_options();
   options.handshake_timeout = 30ms;
-  TestServer server(answer_every_header, options);
-  server.start();
+  LiveServer server(answer_every_header, options);
   RawClient client(server.address());
   EXPECT_TRUE(client.read_to_end().empty());
   EXPECT_TRUE(server.events().wait_for("timed out"));
@@ -227,8 +214,7 @@ TEST_F(ListenerTest, CutsOffASilentClient) {
 TEST_F(ListenerTest, CutsOffAClientThatStallsInItsHello) {
   ListenerOptions options = ps0_options();
   options.handshake_timeout = 30ms;
-  TestServer server(answer_every_header, options);
-  server.start();
+  LiveServer server(answer_every_header, options);
   RawClient client(server.address());
   const std::vector<std::byte> bytes = frame_bytes({}, encode(hello_of_worker_1()));
   client.write(std::span(bytes).first(bytes.size() - 1));
@@ -244,8 +230,7 @@ ListenerOptions with_room_for(std::size_t most) {
 }
 
 TEST_F(ListenerTest, ServesAnHonestTaskAmongManySilentOnes) {
-  TestServer server(answer_every_header, with_room_for(16));
-  server.start();
+  LiveServer server(answer_every_header, with_room_for(16));
   std::list<RawClient> silent;
   for (int i = 0; i < 600; ++i) silent.emplace_back(server.address());
   EXPECT_TRUE(is_served(server));
@@ -258,8 +243,7 @@ TEST_F(ListenerTest, ServesAnHonestTaskAmongManySilentOnes) {
 // yet is not the first to be closed.
 TEST_F(ListenerTest, TheOldestMakesRoomWhateverItHasSaid) {
   constexpr std::size_t kRoom = 4;
-  TestServer server(answer_every_header, with_room_for(kRoom));
-  server.start();
+  LiveServer server(answer_every_header, with_room_for(kRoom));
   std::list<RawClient> begun;
   const std::vector<std::byte> bytes = frame_bytes({}, encode(hello_of_worker_1()));
   for (std::size_t each = 0; each + 1 < kRoom; ++each) {
@@ -280,8 +264,7 @@ TEST_F(ListenerTest, StaysBelowItsLimitOfConnections) {
   ListenerOptions options = ps0_options();
   options.max_connections = 2;
   options.handshake_timeout = 1h;
-  TestServer server(answer_every_header, options);
-  server.start();
+  LiveServer server(answer_every_header, options);
   const OpenedChannel first = open(server, hello_of_worker_1());
   const OpenedChannel second = open(server, hello_of_worker_1());
   EXPECT_TRUE(RawClient(server.address()).read_to_end().empty());
@@ -292,8 +275,7 @@ TEST_F(ListenerTest, StaysBelowItsLimitOfConnections) {
 TEST_F(ListenerTest, OfATaskTheOldestConnectionMakesRoom) {
   ListenerOptions options = ps0_options();
   options.max_of_task = 3;
-  TestServer server(answer_every_header, options);
-  server.start();
+  LiveServer server(answer_every_header, options);
   Hello other = hello_of_worker_1();
   other.from.index = 0;
   const OpenedChannel stays = open(server, other);
@@ -320,8 +302,7 @@ TEST_F(ListenerTest, OfATaskTheOldestConnectionMakesRoom) {
 TEST_F(ListenerTest, OfEvaluatorsTheNewestIsOneTooMany) {
   ListenerOptions options = ps0_options();
   options.max_of_task = 2;
-  TestServer server(answer_every_header, options);
-  server.start();
+  LiveServer server(answer_every_header, options);
   Hello hello = hello_of_worker_1();
   hello.from = {.job = Job::kEvaluator, .index = 0};
   OpenedChannel first = open(server, hello);
@@ -359,11 +340,10 @@ TEST_F(ListenerTest, OutlivesALackOfDescriptors) {
 }
 
 TEST_F(ListenerTest, ClosesAProbeAfterItsWelcome) {
-  TestServer server([](const Connection&) -> asio::awaitable<void> {
+  LiveServer server([](const Connection&) -> asio::awaitable<void> {
     throw std::runtime_error("a probe was served");
     co_return;
   });
-  server.start();
   Hello hello = hello_of_worker_1();
   hello.purpose = ChannelPurpose::kProbe;
   const OpenedChannel opened = open(server, hello);
@@ -373,24 +353,22 @@ TEST_F(ListenerTest, ClosesAProbeAfterItsWelcome) {
 }
 
 TEST_F(ListenerTest, HandsExceptionsToItsOwner) {
-  TestServer server([](const Connection&) -> asio::awaitable<void> {
+  LiveServer server([](const Connection&) -> asio::awaitable<void> {
     throw std::runtime_error("the owner's bug");
     co_return;
   });
-  server.start();
   const OpenedChannel opened = open(server, hello_of_worker_1());
   EXPECT_TRUE(server.events().wait_for("error: the owner's bug"));
 }
 
 TEST_F(ListenerTest, FreesTheSocketOfAClientThatLeft) {
   Connection kept;  // the owner's table may keep it
-  TestServer server([&server, &kept](Connection connection) -> asio::awaitable<void> {
+  LiveServer server([&server, &kept](Connection connection) -> asio::awaitable<void> {
     kept = connection;
     FrameHeader header;
     static_cast<void>(co_await connection->read_header(header, 0ms));
     server.events().add("left");
   });
-  server.start();
   open(server, hello_of_worker_1()).channel.reset();
   EXPECT_TRUE(server.events().wait_for("left"));
   EXPECT_EQ(server.ask([](Listener& listener) { return listener.connections(); }), 0U);
@@ -398,8 +376,7 @@ TEST_F(ListenerTest, FreesTheSocketOfAClientThatLeft) {
 }
 
 TEST_F(ListenerTest, StopsListening) {
-  TestServer server(answer_every_header);
-  server.start();
+  LiveServer server(answer_every_header);
   server.ask([](Listener& listener) { listener.stop(); });
   std::error_code error;
   EXPECT_EQ(connect_tcp(server.address(), interrupt_, patience(), error), nullptr);

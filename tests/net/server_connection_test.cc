@@ -26,8 +26,7 @@ class ServerConnectionTest : public ::testing::Test {
  protected:
   // Starts a server that runs `serve`, and connects worker 1 to it.
   void connect(TestServer::Serve serve, const ListenerOptions& options = ps0_options()) {
-    server_ = std::make_unique<TestServer>(std::move(serve), options);
-    server_->start();
+    server_ = std::make_unique<LiveServer>(std::move(serve), options);
     OpenedChannel opened =
         open_channel(server_->address(), hello_of_worker_1(), interrupt_, patience());
     ASSERT_TRUE(opened.channel) << opened.error.message();
@@ -48,7 +47,7 @@ class ServerConnectionTest : public ::testing::Test {
   }
 
   Interrupt interrupt_;
-  std::unique_ptr<TestServer> server_;
+  std::unique_ptr<LiveServer> server_;
   std::unique_ptr<Channel> channel_;
 };
 
@@ -129,12 +128,11 @@ TEST_F(ServerConnectionTest, TellsAReaderThatThePeerHungUp) {
 }
 
 TEST_F(ServerConnectionTest, ClosesOnABadHeader) {
-  server_ = std::make_unique<TestServer>([this](Connection connection) -> asio::awaitable<void> {
+  server_ = std::make_unique<LiveServer>([this](Connection connection) -> asio::awaitable<void> {
     FrameHeader header;
     const std::error_code error = co_await connection->read_header(header, 0ms);
     server_->events().add(error.message() + (connection->is_open() ? ", open" : ", closed"));
   });
-  server_->start();
   RawClient client(server_->address());
   client.write(frame_bytes({}, encode(hello_of_worker_1())));
   client.write(std::string(kHeaderBytes, 'x'));

@@ -61,7 +61,6 @@ class TaskCertificate : public ::testing::Test {
     ListenerOptions options = ps0_options();
     options.credentials = credentials;
     server_.emplace(&echo_bodies, std::move(options));
-    server_->start();
   }
   OpenedChannel open(Credentials* credentials, const Hello& hello = hello_of_worker_1()) {
     return open_channel(server_->address(), hello, interrupt_, patience(), credentials);
@@ -89,7 +88,7 @@ class TaskCertificate : public ::testing::Test {
   Interrupt interrupt_;
   std::mutex mutex_;
   std::string warned_;  // guarded by mutex_
-  std::optional<TestServer> server_;
+  std::optional<LiveServer> server_;
 };
 
 TEST_F(TaskCertificate, OfTheTaskThatItSaysItIsIsServed) {
@@ -351,7 +350,6 @@ TEST_F(TaskCertificate, OfTheChiefAloneMayDrive) {
         return echo_bodies(std::move(connection));
       },
       options);
-  server_->start();
   Hello hello = hello_of_worker_1();
   hello.from = {.job = Job::kEvaluator, .index = 0};
   for (const auto& [name, self, expected] :

@@ -178,6 +178,15 @@ class TestServer {
   std::thread thread_;
 };
 
+// A TestServer that has started.
+class LiveServer : public TestServer {
+ public:
+  explicit LiveServer(Serve serve, ListenerOptions options = ps0_options())
+      : TestServer(std::move(serve), std::move(options)) {
+    start();
+  }
+};
+
 // A client that need not follow the protocol.
 class RawClient {
  public:

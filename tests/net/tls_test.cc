@@ -42,7 +42,6 @@ class Tls : public ::testing::Test {
   void serve(Secrets* secrets, ListenerOptions options = ps0_options()) {
     options.credentials = secrets;
     server_.emplace(&echo_bodies, std::move(options));
-    server_->start();
   }
   OpenedChannel open(Secrets* secrets, const Hello& hello = hello_of_worker_1()) {
     return open_channel(server_->address(), hello, interrupt_, patience(), secrets);
@@ -54,7 +53,7 @@ class Tls : public ::testing::Test {
   Interrupt interrupt_;
   Secrets one_{kOne, "one"};
   Secrets two_{kTwo, "two"};
-  std::optional<TestServer> server_;
+  std::optional<LiveServer> server_;
 };
 
 // A relay in the middle, which sees all bytes and can change them.

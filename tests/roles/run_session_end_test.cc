@@ -77,10 +77,7 @@ TEST_F(RunSessionTest, TheFinalParametersAreNotOfTwoStates) {
 TEST_F(RunSessionTest, WhoHoldsAnOlderStateIsConnectedToAnewBeforeItIsAskedAgain) {
   world_.host(0).hold(5, 3);
   world_.host(1).hold(5, 4);
-  session().begin_connect(world_.now());
-  world_.go_on();
-  session().prepare({.size = kFloats});
-  session().begin_pull(world_.now());
+  begin_join();
   EXPECT_EQ(world_.go_on(), Outcome::kUnderWay);
   EXPECT_FALSE(world_.is_open(0)) << "another process may be in its place";
   EXPECT_TRUE(world_.is_open(1));

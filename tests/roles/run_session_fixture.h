@@ -29,6 +29,13 @@ class RunSessionTest : public testing::Test {
     return task;
   }
 
+  // Connects, and asks the hosts for their state.
+  void begin_join() {
+    session().begin_connect(world_.now());
+    world_.go_on();
+    session().prepare({.size = kFloats});
+    session().begin_pull(world_.now());
+  }
   // Connects and joins the state of the hosts: step 5 of generation 3.
   void join(const RunSession::Run& run = {.size = kFloats}) {
     for (const std::size_t range : {0U, 1U}) {

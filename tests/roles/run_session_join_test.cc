@@ -230,10 +230,7 @@ TEST_F(RunSessionTest, WhoAsksForTheConfigurationOfARunThatIsOverIsTold) {
 TEST_F(RunSessionTest, TheChiefSetsAllPsToOneStateInAGenerationAboveAll) {
   world_.host(1).hold(9, 4);
   session().lead();
-  session().begin_connect(world_.now());
-  world_.go_on();
-  session().prepare({.size = kFloats});
-  session().begin_pull(world_.now());
+  begin_join();
   ASSERT_EQ(world_.go_on(), Outcome::kNeedsState);
   EXPECT_THAT(world_.received_by(0), ElementsAre(FrameKind::kPublish));
   world_.heard();
@@ -271,10 +268,7 @@ TEST_F(RunSessionTest, AnEndThatSomePsHaveHeardOfIsNoWorkersToTell) {
 TEST_F(RunSessionTest, TheBestEvaluationIsToldBeforeAState) {
   session().record_best({.step = 4, .loss = 0.5});
   session().lead();
-  session().begin_connect(world_.now());
-  world_.go_on();
-  session().prepare({.size = kFloats});
-  session().begin_pull(world_.now());
+  begin_join();
   ASSERT_EQ(world_.go_on(), Outcome::kNeedsState);
   session().record_best({.step = 6, .loss = 0.25});  // from the checkpoint that it has read
   world_.heard();
@@ -329,10 +323,7 @@ TEST_F(RunSessionTest, TheGenerationThatAChiefMakesBeginsWithTheIncarnationItHas
   constexpr std::uint64_t kTaken = 0x0123456789ABCDEF;
   session().lead();
   session().took_incarnation(kTaken);
-  session().begin_connect(world_.now());
-  world_.go_on();
-  session().prepare({.size = kFloats});
-  session().begin_pull(world_.now());
+  begin_join();
   ASSERT_EQ(world_.go_on(), Outcome::kNeedsState);
   session().provided(7, world_.now());
   ASSERT_EQ(world_.go_on(), Outcome::kDone);
@@ -341,10 +332,7 @@ TEST_F(RunSessionTest, TheGenerationThatAChiefMakesBeginsWithTheIncarnationItHas
 
 TEST_F(RunSessionTest, ARestoreThatBreaksOffIsMadeAgainInANewGeneration) {
   session().lead();
-  session().begin_connect(world_.now());
-  world_.go_on();
-  session().prepare({.size = kFloats});
-  session().begin_pull(world_.now());
+  begin_join();
   ASSERT_EQ(world_.go_on(), Outcome::kNeedsState);
   world_.host(0).is_mute = true;
   session().provided(0, world_.now());
@@ -362,10 +350,7 @@ TEST_F(RunSessionTest, ARestoreThatBreaksOffIsMadeAgainInANewGeneration) {
 
 TEST_F(RunSessionTest, TheChiefDoesNotPullFromAPsThatWaitsForItAlone) {
   session().lead();
-  session().begin_connect(world_.now());
-  world_.go_on();
-  session().prepare({.size = kFloats});
-  session().begin_pull(world_.now());
+  begin_join();
   ASSERT_EQ(world_.go_on(), Outcome::kNeedsState);
   world_.host(0).waits = true;
   world_.host(0).dies_of = FrameKind::kPull;
@@ -378,10 +363,7 @@ TEST_F(RunSessionTest, TheChiefDoesNotPullFromAPsThatWaitsForItAlone) {
 
 TEST_F(RunSessionTest, AGenerationIsNamedOnceEveryPsHoldsIt) {
   session().lead();
-  session().begin_connect(world_.now());
-  world_.go_on();
-  session().prepare({.size = kFloats});
-  session().begin_pull(world_.now());
+  begin_join();
   ASSERT_EQ(world_.go_on(), Outcome::kNeedsState);
   world_.host(0).is_mute = true;
   session().provided(0, world_.now());
@@ -395,10 +377,7 @@ TEST_F(RunSessionTest, AGenerationIsNamedOnceEveryPsHoldsIt) {
 
 TEST_F(RunSessionTest, AWorkerWaitsUntilAllHoldOneState) {
   world_.host(0).hold(0, 1);
-  session().begin_connect(world_.now());
-  world_.go_on();
-  session().prepare({.size = kFloats});
-  session().begin_pull(world_.now());
+  begin_join();
   EXPECT_EQ(world_.go_on_for(seconds(100)), Outcome::kUnderWay);
   world_.host(1).hold(0, 1);
   EXPECT_EQ(world_.go_on_for(seconds(3)), Outcome::kDone);
@@ -423,10 +402,7 @@ TEST_F(RunSessionTest, TheChiefSetsPsThatAreStepsApartToOneState) {
   world_.host(0).hold(8, 1);
   world_.host(1).hold(6, 1);
   session().lead();
-  session().begin_connect(world_.now());
-  world_.go_on();
-  session().prepare({.size = kFloats});
-  session().begin_pull(world_.now());
+  begin_join();
   ASSERT_EQ(world_.go_on(), Outcome::kNeedsState);
   session().provided(4, world_.now());
   ASSERT_EQ(world_.go_on(), Outcome::kDone);
@@ -447,10 +423,7 @@ TEST_F(RunSessionTest, WhatToCountFromIsTheMostThatAnyPsTells) {
 
 TEST_F(RunSessionTest, NoTrainerWaitsForAStateOnceTheRunIsOver) {
   world_.host(0).welcome.state = net::ShardState::kFinished;
-  session().begin_connect(world_.now());
-  world_.go_on();
-  session().prepare({.size = kFloats});
-  session().begin_pull(world_.now());
+  begin_join();
   EXPECT_EQ(world_.go_on(), Outcome::kRunOver);
 }
 
@@ -459,10 +432,7 @@ TEST_F(RunSessionTest, AChiefThatComesAfterTheEndSetsNoStateAnywhere) {
   world_.host(1).hold(9, 1);
   world_.host(1).welcome.state = net::ShardState::kFinished;
   session().lead();
-  session().begin_connect(world_.now());
-  world_.go_on();
-  session().prepare({.size = kFloats});
-  session().begin_pull(world_.now());
+  begin_join();
   EXPECT_EQ(world_.go_on(), Outcome::kRunOver);
   EXPECT_TRUE(world_.heard().empty());
 }
