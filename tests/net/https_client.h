@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
@@ -23,6 +22,7 @@
 
 #include "net/http/tls_identity.h"
 #include "tests/data/scratch.h"
+#include "tests/support/loopback.h"
 #include "tests/support/made_identities.h"
 #include "tests/support/tls_identity.h"
 
@@ -37,10 +37,7 @@ class TlsClient {
             const std::string& ciphers = "DEFAULT",
             const std::string& groups = "X25519:P-256:P-384")
       : fd_(::socket(AF_INET, SOCK_STREAM, 0)), context_(SSL_CTX_new(TLS_client_method())) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const sockaddr_in address = test_support::loopback(port);
     const timeval patience{.tv_sec = 20, .tv_usec = 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||

@@ -1,7 +1,6 @@
 // A client of an HTTP server that sends invalid or unusual bytes.
 #pragma once
 
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -18,6 +17,8 @@
 #include <string_view>
 #include <utility>
 
+#include "tests/support/loopback.h"
+
 namespace disttf::net::test {
 
 // Writes the given bytes to a socket and reads to the end.
@@ -30,10 +31,7 @@ class RawClient {
     connect_to(reinterpret_cast<const sockaddr*>(&address), sizeof(address));
   }
   explicit RawClient(std::uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const sockaddr_in address = test_support::loopback(port);
     connect_to(reinterpret_cast<const sockaddr*>(&address), sizeof(address));
   }
   ~RawClient() {
@@ -45,11 +43,7 @@ class RawClient {
   RawClient& operator=(RawClient&&) = delete;
 
   RawClient& write(std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t size = send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
-      if (size <= 0) break;
-      text.remove_prefix(static_cast<std::size_t>(size));
-    }
+    test_support::send_all(fd_, text);
     return *this;
   }
   void end_writing() const { shutdown(fd_, SHUT_WR); }

@@ -27,16 +27,6 @@ ComputeRequest sum() {
           {.operation = Operation::kNumber, .task = kPs1, .value = 32}};
 }
 
-std::string hex_of(std::span<const std::byte> bytes) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out;
-  for (const std::byte byte : bytes) {
-    out += kDigits[std::to_integer<std::size_t>(byte >> 4)];
-    out += kDigits[std::to_integer<std::size_t>(byte & std::byte{15})];
-  }
-  return out;
-}
-
 // Decodes the bytes of sum() with one byte changed.
 std::error_code changed(std::size_t at, std::uint8_t value) {
   std::vector<std::byte> bytes = encode(sum());
@@ -49,10 +39,10 @@ TEST(ComputeRequest, HasTheBytesOfTheDocument) {
   const std::vector<std::byte> body = encode(sum());
   std::array<std::byte, kHeaderBytes> header{};
   encode_header({.kind = FrameKind::kCompute, .request_id = 1, .body_size = body.size()}, header);
-  EXPECT_EQ(hex_of(header),
+  EXPECT_EQ(hex(header),
             "4454463107210000010000000000000030000000000000000000000000000000"
             "00000000000000000000000000000000000000000000000000000000d15ee3a3");
-  EXPECT_EQ(hex_of(body),
+  EXPECT_EQ(hex(body),
             "0202000001000000000000000000000001010000000000000a00000000000000"
             "01010000010000002000000000000000");
 }
@@ -106,7 +96,7 @@ TEST(ComputeRequest, KnowsWhereAnExpressionEnds) {
 }
 
 TEST(ComputeResult, HasTheBytesOfTheDocument) {
-  EXPECT_EQ(hex_of(encode(ComputeResult{.value = 42, .text = "ok"})), "2a000000000000006f6b");
+  EXPECT_EQ(hex(encode(ComputeResult{.value = 42, .text = "ok"})), "2a000000000000006f6b");
 }
 
 TEST(ComputeResult, IsReadBackSafeToShow) {

@@ -1,7 +1,6 @@
 // A client of an HTTP server on this machine that keeps its connection open.
 #pragma once
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,6 +10,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+
+#include "tests/support/loopback.h"
 
 namespace disttf::test_process {
 
@@ -25,10 +26,7 @@ class Asker {
   };
 
   explicit Asker(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const sockaddr_in address = test_support::loopback(port);
     if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
       throw std::runtime_error("cannot connect");
     }
@@ -39,13 +37,7 @@ class Asker {
   Asker(const Asker&) = delete;
   Asker& operator=(const Asker&) = delete;
 
-  void send(std::string_view text) const {
-    while (!text.empty()) {
-      const ssize_t size = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
-      if (size <= 0) return;
-      text.remove_prefix(static_cast<std::size_t>(size));
-    }
-  }
+  void send(std::string_view text) const { test_support::send_all(socket_, text); }
   void post(const std::string& path, const std::string& body,
             const std::string& fields = {}) const {
     send("POST " + path + " HTTP/1.1\r\nHost: x\r\n" + fields +

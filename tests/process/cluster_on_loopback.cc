@@ -1,6 +1,5 @@
 #include "tests/process/cluster_on_loopback.h"
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -8,13 +7,12 @@
 #include <system_error>
 
 #include "net/wire/address.h"
+#include "tests/support/loopback.h"
 
 namespace disttf::test_process {
 
 ReservedPort::ReservedPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  sockaddr_in address = test_support::loopback(0);
   auto* generic = reinterpret_cast<sockaddr*>(&address);
   socklen_t size = sizeof address;
   const int yes = 1;

@@ -1,6 +1,5 @@
 #include "tests/process/faulty_proxy.h"
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,26 +12,13 @@
 #include <utility>
 
 #include "net/wire/text.h"
+#include "tests/support/loopback.h"
 
 namespace disttf::test_process {
 namespace {
 
-sockaddr_in address_of_port(std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  return address;
-}
-
-bool send_all(int socket, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
-  }
-  return true;
-}
+using test_support::loopback;
+using test_support::send_all;
 
 struct Message {
   std::string head;  // including its empty line
@@ -87,7 +73,7 @@ FaultyProxy::FaultyProxy(std::uint16_t server_port, Rule rule, FaultMeans means)
       rule_(std::move(rule)),
       means_(std::move(means)),
       listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  sockaddr_in address = address_of_port(0);
+  sockaddr_in address = loopback(0);
   socklen_t size = sizeof address;
   if (bind(listener_.number(), std::bit_cast<sockaddr*>(&address), size) != 0 ||
       listen(listener_.number(), SOMAXCONN) != 0 ||
@@ -125,7 +111,7 @@ void FaultyProxy::serve(int client) {
     const std::lock_guard lock(mutex_);
     sockets_.insert(server);
   }
-  sockaddr_in address = address_of_port(server_port_);
+  sockaddr_in address = loopback(server_port_);
   if (connect(server, std::bit_cast<sockaddr*>(&address), sizeof address) == 0) {
     while (pass_one(client, server)) {
     }

@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -26,6 +25,7 @@
 #include <utility>
 
 #include "data/file.h"
+#include "tests/support/loopback.h"
 
 namespace disttf::test_process {
 namespace {
@@ -340,10 +340,7 @@ namespace {
 
 bool is_listening(std::uint16_t port) {
   const data::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const sockaddr_in address = test_support::loopback(port);
   return ::connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) ==
          0;
 }

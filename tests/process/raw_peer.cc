@@ -1,7 +1,6 @@
 #include "tests/process/raw_peer.h"
 
 #include <gmock/gmock.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <system_error>
 
 #include "tests/process/process.h"
+#include "tests/support/loopback.h"
 
 namespace disttf::test_process {
 
@@ -33,10 +33,7 @@ Bytes hello_frame(const net::Hello& hello) {
 }
 
 RawPeer::RawPeer(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
+  sockaddr_in address = test_support::loopback(port);
   if (!socket_.is_open() ||
       connect(socket_.number(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
     throw std::system_error(errno, std::generic_category(),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "run/program/gradient_bits.h"
+#include "tests/net/wire_bytes.h"
 
 namespace disttf::roles {
 namespace {
@@ -30,18 +31,8 @@ std::vector<std::byte> packet_of(const ProgramMessage& message, const std::strin
   return packet;
 }
 
-std::string hex(std::span<const std::byte> bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::byte each : bytes) {
-    text += kDigits[std::to_integer<unsigned>(each) >> 4U];
-    text += kDigits[std::to_integer<unsigned>(each) & 0xFU];
-  }
-  return text;
-}
-
 TEST(ProgramMessage, HasTheBytesOfTheDocument) {
-  EXPECT_EQ(hex(encode(kMessage, 5)),
+  EXPECT_EQ(net::hex(encode(kMessage, 5)),
             "44545031"  // magic
             "4300"
             "0000"              // kind 67, flags

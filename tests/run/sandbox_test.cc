@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,6 +21,7 @@
 #include "data/file.h"
 #include "run/process/confinement.h"
 #include "tests/data/scratch.h"
+#include "tests/support/loopback.h"
 
 namespace disttf::roles {
 namespace {
@@ -54,7 +54,7 @@ int error_of_opening(const fs::path& path, int flags = O_RDONLY) {
 class Listening {
  public:
   Listening() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address = at(0);
+    sockaddr_in address = test_support::loopback(0);
     socklen_t size = sizeof(address);
     EXPECT_EQ(bind(fd_, reinterpret_cast<const sockaddr*>(&address), size), 0);
     EXPECT_EQ(listen(fd_, 8), 0);
@@ -66,27 +66,19 @@ class Listening {
   Listening& operator=(const Listening&) = delete;
   [[nodiscard]] std::uint16_t port() const { return port_; }
 
-  static sockaddr_in at(std::uint16_t port) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(port);
-    return address;
-  }
-
  private:
   const int fd_;
   std::uint16_t port_ = 0;
 };
 
 int error_of_connecting(std::uint16_t port) {
-  const sockaddr_in address = Listening::at(port);
+  const sockaddr_in address = test_support::loopback(port);
   return errno_of(connect(socket(AF_INET, SOCK_STREAM, 0),
                           reinterpret_cast<const sockaddr*>(&address), sizeof(address)));
 }
 
 int error_of_binding(std::uint16_t port) {
-  const sockaddr_in address = Listening::at(port);
+  const sockaddr_in address = test_support::loopback(port);
   return errno_of(bind(socket(AF_INET, SOCK_STREAM, 0), reinterpret_cast<const sockaddr*>(&address),
                        sizeof(address)));
 }

@@ -1,31 +1,21 @@
 // Sends one request to an http server on 127.0.0.1 and returns the complete, raw response.
 #pragma once
 
-#include <asio/buffer.hpp>
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
-#include <asio/read.hpp>
-#include <asio/write.hpp>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
-#include <system_error>
+
+#include "tests/net/raw_http_client.h"
 
 namespace disttf::test_support {
 
 // `request`: the complete request. Returns an empty text if no server listens or answers.
 inline std::string http_ask(std::uint16_t port, const std::string& request) {
-  asio::io_context context;
-  asio::ip::tcp::socket socket(context);
-  std::error_code error;
-  socket.connect({asio::ip::address_v4::loopback(), port}, error);
-  if (!error) {
-    asio::write(socket, asio::buffer(request), error);
+  try {
+    return net::test::RawClient(port).write(request).read();
+  } catch (const std::runtime_error&) {
+    return {};
   }
-  std::string text;
-  if (!error) {
-    asio::read(socket, asio::dynamic_buffer(text), error);  // to the end of the connection
-  }
-  return text;
 }
 
 // Returns the response to GET, with its head.

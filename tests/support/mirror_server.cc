@@ -1,7 +1,6 @@
 #include "tests/support/mirror_server.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -17,18 +16,12 @@
 #include <system_error>
 #include <utility>
 
+#include "tests/support/loopback.h"
+
 namespace disttf::test_support {
 namespace {
 
 constexpr std::size_t kMaxRequestBytes = 64 * 1024;
-
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  return address;
-}
 
 sockaddr* generic(sockaddr_in& address) { return reinterpret_cast<sockaddr*>(&address); }
 
@@ -38,15 +31,6 @@ void ignore_broken_pipes_in_this_thread() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-}
-
-bool send_all(int socket, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t sent = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
-    if (sent <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(sent));
-  }
-  return true;
 }
 
 std::string lower(std::string_view text) {
