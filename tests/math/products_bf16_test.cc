@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -17,12 +18,37 @@
 #include "math/kernels_table.h"
 #include "math/products_trial.h"
 #include "math/random.h"
-#include "tests/math/bf16_definition.h"
+#include "math/rounding.h"
 #include "tests/math/isa_test.h"
 #include "tests/math/made_up.h"
 
 namespace disttf::math {
 namespace {
+
+// Products of bfloat16 as math/kernels_table.h defines them, computed one number at a time.
+
+AlignedVector rounded(const AlignedVector& from) {
+  AlignedVector to(from.size());
+  round_to_bf16(from.span(), to.span(), Isa::kGeneric);
+  return to;
+}
+
+// Returns `start` plus the sums of the chains, added one after the other. factors(k): the pair of
+// step k.
+// REQUIRES: flush_denormals().
+template <typename Factors>
+float sum_in_chains(float start, std::size_t depth, const Factors& factors) {
+  float sum = start;
+  for (std::size_t first = 0; first < depth; first += kBf16Chain) {
+    float chain = 0.0F;
+    for (std::size_t k = first; k < std::min(first + kBf16Chain, depth); ++k) {
+      const auto [a, b] = factors(k);
+      chain = std::fma(a, b, chain);
+    }
+    sum += chain + 0.0F;
+  }
+  return sum;
+}
 
 enum class Way : std::uint8_t { kAvx2, kAvx512, kPairs, kTileUnit };
 

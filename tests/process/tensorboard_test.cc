@@ -1,9 +1,8 @@
 // The chief's TensorBoard files, read by the real TensorBoard with both of its loaders: the same
 // figures as the log and the metrics file, also after kill -9 and a resumed run.
-#include "tests/process/tensorboard.h"
-
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -16,6 +15,7 @@
 #include "tests/process/faulty_proxy.h"
 #include "tests/process/hdfs_server.h"
 #include "tests/process/on_store.h"
+#include "tests/process/process.h"
 #include "tests/process/process_test.h"
 #include "tests/support/engines.h"
 
@@ -25,6 +25,30 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 using testing::UnorderedElementsAre;
+
+// Returns the python3 of the environment with tensorboard that .ci/tools makes.
+std::filesystem::path python_with_tensorboard() {
+  const char* const given = std::getenv("DISTTF_TENSORBOARD");
+  return given != nullptr
+             ? std::filesystem::path(given)
+             : source_directory() / "build" / "tools" / "tensorboard" / "bin" / "python";
+}
+
+// Returns whether it is installed; `why`: why not.
+bool is_tensorboard_installed(std::string& why) {
+  why = python_with_tensorboard().string() +
+        " is not there: .ci/tools makes it; or DISTTF_TENSORBOARD names one";
+  return std::filesystem::exists(python_with_tensorboard());
+}
+
+// Returns the arguments of python that write what TensorBoard shows of `directory` to `file` as
+// JSON, once it has reached the end of a run of that many steps. `loader`: "fast" or "slow", see
+// read_tensorboard.py.
+Words words_to_show(const std::string& loader, const std::filesystem::path& directory, int steps,
+                    const std::filesystem::path& file) {
+  return {(source_directory() / "tests" / "process" / "read_tensorboard.py").string(), loader,
+          directory.string(), std::to_string(steps), file.string()};
+}
 
 // The log has four decimals, TensorBoard's scalars are float32.
 constexpr double kLogged = 0.51e-4;
