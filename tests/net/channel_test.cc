@@ -209,51 +209,42 @@ TEST(ReceiveText, ReceivesAllOfIt) {
   }
 }
 
-TEST(OpenChannel, RejectsAnAnswerThatIsNoAnswer) {
-  asio::io_context context;
-  auto acceptor = listen_on(context, 0, ListenScope::kLoopback);
-  const Address address{"127.0.0.1", acceptor.local_endpoint().port()};
-  const Interrupt interrupt;
-  auto opened = std::async(std::launch::async, [&] {
-    return open_channel(address, hello_of_worker_1(), interrupt, patience());
-  });
-  auto peer = acceptor.accept();
-  asio::write(peer, asio::buffer(frame_bytes({.kind = FrameKind::kAck}, {})));
-  EXPECT_EQ(opened.get().error, WireError::kUnexpected);
+class OpenChannel : public ::testing::Test {
+ protected:
+  // Opens a channel to a peer that answers with these bytes.
+  OpenedChannel answered(const std::vector<std::byte>& answer) {
+    auto opened = std::async(std::launch::async, [&] {
+      return open_channel(address_, hello_of_worker_1(), interrupt_, patience());
+    });
+    auto peer = acceptor_.accept();
+    asio::write(peer, asio::buffer(answer));
+    return opened.get();
+  }
+
+  asio::io_context context_;
+  asio::ip::tcp::acceptor acceptor_ = listen_on(context_, 0, ListenScope::kLoopback);
+  const Address address_{"127.0.0.1", acceptor_.local_endpoint().port()};
+  const Interrupt interrupt_;
+};
+
+TEST_F(OpenChannel, RejectsAnAnswerThatIsNoAnswer) {
+  EXPECT_EQ(answered(frame_bytes({.kind = FrameKind::kAck}, {})).error, WireError::kUnexpected);
 }
 
-TEST(OpenChannel, IsRefusedByAPeerOfAnotherWireVersion) {
-  asio::io_context context;
-  auto acceptor = listen_on(context, 0, ListenScope::kLoopback);
-  const Address address{"127.0.0.1", acceptor.local_endpoint().port()};
-  const Interrupt interrupt;
-  auto opened = std::async(std::launch::async, [&] {
-    return open_channel(address, hello_of_worker_1(), interrupt, patience());
-  });
-  auto peer = acceptor.accept();
+TEST_F(OpenChannel, IsRefusedByAPeerOfAnotherWireVersion) {
   std::vector<std::byte> answer = frame_bytes({.kind = FrameKind::kRefused}, {});
   answer[4] = std::byte{kWireVersion - 1};  // where every version has its number
-  asio::write(peer, asio::buffer(answer));
-  const OpenedChannel refused = opened.get();
+  const OpenedChannel refused = answered(answer);
   EXPECT_EQ(refused.error, WireError::kRefused);
   EXPECT_EQ(refused.refusal.exit_code, kExitMisconfigured);
-  EXPECT_EQ(refused.refusal.sentence, to_string(address) + " speaks another wire version than " +
+  EXPECT_EQ(refused.refusal.sentence, to_string(address_) + " speaks another wire version than " +
                                           std::to_string(kWireVersion) +
                                           ": run the same release of disttf everywhere");
 }
 
-TEST(OpenChannel, RejectsAWelcomeOfTheWrongSize) {
-  asio::io_context context;
-  auto acceptor = listen_on(context, 0, ListenScope::kLoopback);
-  const Address address{"127.0.0.1", acceptor.local_endpoint().port()};
-  const Interrupt interrupt;
-  auto opened = std::async(std::launch::async, [&] {
-    return open_channel(address, hello_of_worker_1(), interrupt, patience());
-  });
-  auto peer = acceptor.accept();
-  asio::write(peer, asio::buffer(frame_bytes({.kind = FrameKind::kWelcome},
-                                             std::vector<std::byte>(kBodyBytes<Welcome> + 1))));
-  EXPECT_EQ(opened.get().error, WireError::kBadBody);
+TEST_F(OpenChannel, RejectsAWelcomeOfTheWrongSize) {
+  const std::vector<std::byte> body(kBodyBytes<Welcome> + 1);
+  EXPECT_EQ(answered(frame_bytes({.kind = FrameKind::kWelcome}, body)).error, WireError::kBadBody);
 }
 
 TEST(Resolve, NeedsNoResolverForLocalhost) {

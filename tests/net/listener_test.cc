@@ -46,6 +46,13 @@ class ListenerTest : public ::testing::Test {
     EXPECT_TRUE(server.events().wait_for("before a valid HELLO: " + std::string(why)));
     EXPECT_EQ(server.ask([](Listener& listener) { return listener.unauthenticated_peers(); }), 1U);
   }
+  // Returns the refusal with which a server answers these bytes; nullopt if there is none.
+  static std::optional<Refusal> refusal_of(std::span<const std::byte> bytes) {
+    LiveServer server(answer_every_header);
+    RawClient client(server.address());
+    client.write(bytes);
+    return refusal_in(client.read_to_end());
+  }
   [[nodiscard]] bool is_served(const TestServer& server) {
     const OpenedChannel opened = open(server, hello_of_worker_1());
     FrameHeader header{.kind = FrameKind::kPull, .request_id = 3};
@@ -136,39 +143,27 @@ TEST_F(ListenerTest, PassesOnTheOwnersRefusal) {
 }
 
 TEST_F(ListenerTest, TellsAnotherWireVersionWhatItSpeaks) {
-  LiveServer server(answer_every_header);
-  RawClient client(server.address());
   std::vector<std::byte> bytes = frame_bytes({}, encode(hello_of_worker_1()));
   bytes[4] = std::byte{9};
-  client.write(bytes);
-  const auto refusal = refusal_in(client.read_to_end());
+  const auto refusal = refusal_of(bytes);
   ASSERT_TRUE(refusal);
   EXPECT_THAT(refusal->sentence, HasSubstr("speaks wire version 7"));
 }
 
 TEST_F(ListenerTest, RefusesAFrameBeforeHello) {
-  LiveServer server(answer_every_header);
-  RawClient client(server.address());
-  client.write(frame_bytes({.kind = FrameKind::kPull}, {}));
-  const auto refusal = refusal_in(client.read_to_end());
+  const auto refusal = refusal_of(frame_bytes({.kind = FrameKind::kPull}, {}));
   ASSERT_TRUE(refusal);
   EXPECT_THAT(refusal->sentence, HasSubstr("expected a HELLO"));
 }
 
 TEST_F(ListenerTest, RefusesAHelloWhoseBodyDoesNotDecode) {
-  LiveServer server(answer_every_header);
-  RawClient client(server.address());
-  client.write(frame_bytes({}, std::vector<std::byte>(kBodyBytes<Hello>)));
-  EXPECT_TRUE(refusal_in(client.read_to_end()));
+  EXPECT_TRUE(refusal_of(frame_bytes({}, std::vector<std::byte>(kBodyBytes<Hello>))));
 }
 
 TEST_F(ListenerTest, RefusesAHugeHelloWithoutReadingIt) {
-  LiveServer server(answer_every_header);
-  RawClient client(server.address());
   std::vector<std::byte> bytes(kHeaderBytes);
   encode_header({.body_size = std::uint64_t{1} << 60U}, std::span(bytes).first<kHeaderBytes>());
-  client.write(bytes);
-  EXPECT_TRUE(refusal_in(client.read_to_end()));
+  EXPECT_TRUE(refusal_of(bytes));
 }
 
 TEST_F(ListenerTest, ClosesAnHttpClientAtOnce) {

@@ -1,6 +1,5 @@
 // When a task may leave a run, and the answers to a late task: a real ps with trainers played by
 // the test, so that all events happen in one order.
-#include <csignal>
 
 #include "run/run_config.h"
 #include "tests/process/process_test.h"
@@ -36,6 +35,12 @@ class EndOfRun : public ProcessTest {
   void set(const RawPeer& chief, std::uint64_t step, net::Generation generation) const {
     publish_and_restore(chief, config_, step, generation);
   }
+  // A chief that has set the state of the last step.
+  [[nodiscard]] RawPeer chief_at_the_end() const {
+    RawPeer boss = chief();
+    set(boss, kSteps, 1);
+    return boss;
+  }
   // Sends GOODBYE and waits until the ps has read it, as its log says.
   void say_goodbye(const RawPeer& worker, net::Generation generation = 1) const {
     worker.write(goodbye(generation));
@@ -66,8 +71,7 @@ class EndOfRun : public ProcessTest {
 };
 
 TEST_F(EndOfRun, AWorkerIsLetGoOnceTheChiefSaysThatTheResultIsDurable) {
-  const RawPeer boss = chief();
-  set(boss, kSteps, 1);
+  const RawPeer boss = chief_at_the_end();
   const RawPeer other = worker();
   say_goodbye(other);
   expect_ack(boss, goodbye());  // all trainers are done
@@ -77,8 +81,7 @@ TEST_F(EndOfRun, AWorkerIsLetGoOnceTheChiefSaysThatTheResultIsDurable) {
 }
 
 TEST_F(EndOfRun, TheChiefIsAnsweredOnceTheOthersAreDone) {
-  const RawPeer boss = chief();
-  set(boss, kSteps, 1);
+  const RawPeer boss = chief_at_the_end();
   const RawPeer other = worker();
   boss.write(goodbye());
   Bytes body;
@@ -90,8 +93,7 @@ TEST_F(EndOfRun, TheChiefIsAnsweredOnceTheOthersAreDone) {
 }
 
 TEST_F(EndOfRun, AWorkerThatIsGoneKeepsTheChiefForAMomentOnly) {
-  const RawPeer boss = chief();
-  set(boss, kSteps, 1);
+  const RawPeer boss = chief_at_the_end();
   { const RawPeer other = worker(); }
   expect_ack(boss, goodbye());
 }
@@ -99,8 +101,7 @@ TEST_F(EndOfRun, AWorkerThatIsGoneKeepsTheChiefForAMomentOnly) {
 // A ps was lost before the result was durable: all trainers repeat the steps since the last
 // snapshot.
 TEST_F(EndOfRun, WhoIsDoneIsNeededAgainWhenTheStateIsRolledBack) {
-  const RawPeer boss = chief();
-  set(boss, kSteps, 1);
+  const RawPeer boss = chief_at_the_end();
   const RawPeer other = worker();
   say_goodbye(other);
   set(boss, kSteps - 1, 2);
@@ -125,8 +126,7 @@ TEST_F(EndOfRun, AGoodbyeToAStateThatIsNoMoreIsFenced) {
 }
 
 TEST_F(EndOfRun, WhoComesLateIsTold) {
-  const RawPeer boss = chief();
-  set(boss, kSteps, 1);
+  const RawPeer boss = chief_at_the_end();
   expect_ack(boss, shutdown());
   net::Welcome welcome;
   const RawPeer late = welcomed(cluster_, {.worker = 1, .incarnation = 9}, &welcome);
@@ -134,8 +134,7 @@ TEST_F(EndOfRun, WhoComesLateIsTold) {
 }
 
 TEST_F(EndOfRun, ThePsEndsWhenTheChiefAndTheOthersHaveLeft) {
-  const RawPeer boss = chief();
-  set(boss, kSteps, 1);
+  const RawPeer boss = chief_at_the_end();
   {
     const RawPeer other = worker();
     say_goodbye(other);
@@ -151,8 +150,7 @@ TEST_F(EndOfRun, ThePsEndsWhenTheChiefAndTheOthersHaveLeft) {
 // The chief may have notified only some of the ps, so the ps waits for it; but the run is over.
 TEST_F(EndOfRun, AChiefThatDiesAfterTheResultIsWaitedForThenThePsEndsWithZero) {
   {
-    const RawPeer boss = chief();
-    set(boss, kSteps, 1);
+    const RawPeer boss = chief_at_the_end();
     expect_ack(boss, shutdown());
   }
   EXPECT_TRUE(exits(*ps_, kExitDone));
@@ -161,8 +159,7 @@ TEST_F(EndOfRun, AChiefThatDiesAfterTheResultIsWaitedForThenThePsEndsWithZero) {
 
 TEST_F(EndOfRun, TheNextChiefCanTellAgain) {
   {
-    const RawPeer boss = chief();
-    set(boss, kSteps, 1);
+    const RawPeer boss = chief_at_the_end();
     expect_ack(boss, shutdown());
   }
   const RawPeer next = chief(8);
@@ -208,8 +205,7 @@ TEST_F(EndOfRun, APsThatWasPublishedToAndNotRestoredHoldsNothing) {
 }
 
 TEST_F(EndOfRun, OnlyTheChiefEndsIt) {
-  const RawPeer boss = chief();
-  set(boss, kSteps, 1);
+  const RawPeer boss = chief_at_the_end();
   expect_refused(worker(), shutdown(), "only the chief says that the run is over");
 }
 
