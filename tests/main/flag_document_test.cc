@@ -13,7 +13,6 @@
 #include <sstream>
 #include <stdexcept>
 #include <variant>
-#include <vector>
 
 #include "main/commands/registry.h"
 #include "main/flags/flag_group.h"
@@ -22,34 +21,6 @@
 #include "run/setting.h"
 
 namespace disttf {
-namespace {
-
-// `make flags-document` runs this test with DISTTF_REWRITE set, which rewrites the document.
-TEST(FlagDocument, IsWhatTheFlagsSay) {
-  const std::string document = read_flag_document();
-  const std::string made = with_tables(document);
-  if (std::getenv("DISTTF_REWRITE") != nullptr) {
-    std::ofstream(kFlagDocumentPath) << made;
-    return;
-  }
-  EXPECT_EQ(document, made) << "make flags-document regenerates the tables";
-}
-
-TEST(FlagDocument, KeepsTheProseAroundItsTables) {
-  const std::string made =
-      with_tables("before\n\n<!-- flags: plus, Log -->\n\n| old |\n| rows |\n\nafter | it\n");
-  EXPECT_THAT(made, testing::StartsWith("before\n\n<!-- flags: plus, Log -->\n\n"
-                                        "| flag | default | |\n|---|---|---|\n| `--log_level`"));
-  EXPECT_THAT(made, testing::EndsWith(" |\n\nafter | it\n"));
-  EXPECT_EQ(with_tables(made), made);
-  EXPECT_THROW(static_cast<void>(with_tables("<!-- flags: dance, Log -->\n")),
-               std::invalid_argument);
-  EXPECT_THROW(static_cast<void>(with_tables("<!-- flags: plus, Training -->\n")),
-               std::invalid_argument);
-}
-
-}  // namespace
-
 namespace {
 
 constexpr std::string_view kMark = "<!-- flags: ";
@@ -117,13 +88,8 @@ std::string table_of(const std::string& mark) {
   return "| flag | default | |\n|---|---|---|\n" + rows;
 }
 
-}  // namespace
-
-std::string read_flag_document() {
-  std::ifstream file(kFlagDocumentPath);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
+// Returns the document with every table regenerated. Throws std::invalid_argument if a mark names
+// an unknown command, or a group without flags.
 std::string with_tables(const std::string& document) {
   std::istringstream lines(document);
   std::string out;
@@ -141,10 +107,36 @@ std::string with_tables(const std::string& document) {
   return out;
 }
 
-namespace {
+// `make flags-document` runs this test with DISTTF_REWRITE set, which rewrites the document.
+TEST(FlagDocument, IsWhatTheFlagsSay) {
+  const std::string document = read_flag_document();
+  const std::string made = with_tables(document);
+  if (std::getenv("DISTTF_REWRITE") != nullptr) {
+    std::ofstream(kFlagDocumentPath) << made;
+    return;
+  }
+  EXPECT_EQ(document, made) << "make flags-document regenerates the tables";
+}
+
+TEST(FlagDocument, KeepsTheProseAroundItsTables) {
+  const std::string made =
+      with_tables("before\n\n<!-- flags: plus, Log -->\n\n| old |\n| rows |\n\nafter | it\n");
+  EXPECT_THAT(made, testing::StartsWith("before\n\n<!-- flags: plus, Log -->\n\n"
+                                        "| flag | default | |\n|---|---|---|\n| `--log_level`"));
+  EXPECT_THAT(made, testing::EndsWith(" |\n\nafter | it\n"));
+  EXPECT_EQ(with_tables(made), made);
+  EXPECT_THROW(static_cast<void>(with_tables("<!-- flags: dance, Log -->\n")),
+               std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(with_tables("<!-- flags: plus, Training -->\n")),
+               std::invalid_argument);
+}
+
+// The flags in deploy/helm/disttf, the Helm chart: lines of values.yaml between two marks, and a
+// part of values.schema.json, generated from the flags that `render` passes to tasks.
 
 using nlohmann::ordered_json;
 
+constexpr const char* kChartPath = DISTTF_SOURCE_DIR "/deploy/helm/disttf/";
 const std::string kFirstMark = "  # ---- flags ----\n";
 const std::string kLastMark = "  # ---- end of flags ----\n";
 
@@ -236,13 +228,14 @@ ordered_json schema_of(const CLI::Option& option) {
   return json;
 }
 
-}  // namespace
-
+// Returns a file of the chart from the source tree.
 std::string read_chart_file(const std::string& name) {
   std::ifstream file(kChartPath + name);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// Returns values.yaml with the lines between the marks regenerated. Throws std::invalid_argument if
+// the marks are missing.
 std::string with_flag_lines(const std::string& values) {
   const std::size_t first = values.find(kFirstMark);
   const std::size_t last = values.find(kLastMark);
@@ -257,6 +250,7 @@ std::string with_flag_lines(const std::string& values) {
   return values.substr(0, first) + kFirstMark + lines + values.substr(last);
 }
 
+// Returns values.schema.json with `properties.flags.properties` regenerated.
 std::string with_flag_schemas(const std::string& schema) {
   ordered_json json = ordered_json::parse(schema);
   ordered_json flags = ordered_json::object();
@@ -266,8 +260,6 @@ std::string with_flag_schemas(const std::string& schema) {
   json["properties"]["flags"]["properties"] = std::move(flags);
   return json.dump(2) + "\n";
 }
-
-namespace {
 
 // deploy/helm/disttf: the chart has the flags of the tasks, and the version of disttf.
 

@@ -9,7 +9,6 @@
 #include <fstream>
 #include <regex>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <variant>

@@ -5,9 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdint>
 #include <functional>
 #include <numeric>
 #include <random>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "math/kernels.h"
+#include "tests/math/isa_test.h"
 
 namespace disttf::math {
 namespace {
@@ -60,13 +59,6 @@ Values reference(const std::vector<Values>& gradients, const Places& there, std:
     return left.empty() ? right : left;
   }
   return added(left, right);
-}
-
-std::vector<std::uint32_t> bits_of(std::span<const float> values) {
-  std::vector<std::uint32_t> bits(values.size());
-  std::transform(values.begin(), values.end(), bits.begin(),
-                 [](float value) { return std::bit_cast<std::uint32_t>(value); });
-  return bits;
 }
 
 // Returns the sum of gradients that arrive in this order. `is_own(place)`: the sum may write to
