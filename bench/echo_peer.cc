@@ -9,7 +9,6 @@
 
 #include <bit>
 #include <csignal>
-#include <cstring>
 #include <exception>
 #include <system_error>
 #include <vector>

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <deque>
 #include <set>
-#include <string>
 #include <thread>
 #include <vector>
 

@@ -7,8 +7,6 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <span>
 #include <stdexcept>
 #include <string>

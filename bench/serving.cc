@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdio>
 #include <deque>
-#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <stdexcept>

@@ -1,6 +1,5 @@
 #include "tests/data/scratch.h"
 
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>

@@ -2,7 +2,6 @@
 // that begins with the file. Large images are not decoded, to save time.
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "data/own/image_file.h"

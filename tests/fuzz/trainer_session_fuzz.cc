@@ -11,8 +11,6 @@
 #include <cstdint>
 #include <optional>
 #include <random>
-#include <set>
-#include <string>
 #include <system_error>
 
 #include "net/wire/bare_message.h"

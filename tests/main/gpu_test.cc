@@ -5,7 +5,6 @@
 #include <asio/io_context.hpp>
 #include <filesystem>
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <ostream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 

@@ -4,12 +4,9 @@
 // layers of a model and the positions of its variables. NAME.ARRAY.npy are NumPy arrays: the
 // parameters, the batch before conversion to the first layer's numbers, the labels or targets, and
 // the resulting gradient on this machine's best instruction set.
-#include <array>
-#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <fstream>
-#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>

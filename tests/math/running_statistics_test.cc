@@ -2,7 +2,6 @@
 // optimizer.
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <vector>
 
 #include "math/optimizer.h"

@@ -9,7 +9,6 @@
 #include <asio/this_coro.hpp>
 #include <atomic>
 #include <functional>
-#include <future>
 #include <memory>
 #include <string>
 #include <thread>

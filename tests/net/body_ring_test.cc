@@ -6,10 +6,7 @@
 #include <asio/co_spawn.hpp>
 #include <asio/post.hpp>
 #include <asio/this_coro.hpp>
-#include <atomic>
-#include <functional>
 #include <future>
-#include <memory>
 #include <string>
 #include <thread>
 #include <utility>

@@ -1,12 +1,11 @@
 // docs/wire_format.md has a line for each field of a body: offset, size, and a text that begins
 // with the field's name. One line may stand for several fields.
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <array>
 #include <cstdint>
 #include <fstream>
 #include <map>
-#include <ostream>
 #include <regex>
 #include <set>
 #include <string>

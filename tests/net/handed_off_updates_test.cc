@@ -2,7 +2,6 @@
 // that do not, because no reader would take them.
 #include <gtest/gtest.h>
 
-#include <string>
 #include <vector>
 
 #include "tests/net/body_ring_fixture.h"

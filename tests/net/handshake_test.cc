@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
-
 #include "net/wire/cluster.h"
 #include "tests/net/wire_bytes.h"
 

@@ -5,11 +5,8 @@
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "tests/net/service_fixture.h"
 

@@ -1,5 +1,5 @@
 // A trainer's channel and a ps's connection that have agreed to read tensors in place.
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,6 @@
 // Helpers for the resolvers' tables of cases.
 #pragma once
 
-#include <algorithm>
 #include <ostream>
 #include <stdexcept>
 #include <string>

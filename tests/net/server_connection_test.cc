@@ -1,13 +1,12 @@
 #include "net/tcp/server_connection.h"
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <asio/any_io_executor.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <vector>

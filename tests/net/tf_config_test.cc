@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <stdexcept>
-
 #include "tests/support/thrown.h"
 
 namespace disttf::net {

@@ -8,7 +8,6 @@
 // Used by one thread.
 #pragma once
 
-#include <chrono>
 #include <deque>
 #include <filesystem>
 #include <memory>

@@ -1,7 +1,6 @@
 // --wire_dtype and --compress: fewer bytes, and everything else as without them. The weights do not
 // depend on the transport or the number of ps; with rounding they do not depend on killed tasks
 // either, with topk only as long as no trainer is killed.
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>

@@ -4,7 +4,6 @@
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "tests/process/faulty_proxy.h"
 #include "tests/process/hdfs_server.h"

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <csignal>
 #include <iostream>
-#include <optional>
 #include <random>
 
 #include "tests/process/process_test.h"

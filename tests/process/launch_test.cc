@@ -1,5 +1,4 @@
 // `disttf launch`: the whole job on one machine, and how it ends.
-#include <algorithm>
 #include <csignal>
 #include <ostream>
 

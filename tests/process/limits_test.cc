@@ -1,7 +1,6 @@
 // A task with a limit of descriptors (ulimit -n), from the least with which a shell can start it to
 // more than a small run needs: whatever cannot be opened, it ends on its own, with 0 or with a
 // documented code and a sentence that names the limit.
-#include <algorithm>
 #include <array>
 #include <csignal>
 #include <functional>

@@ -13,7 +13,6 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <ostream>
 
 #include "tests/process/process_test.h"
 

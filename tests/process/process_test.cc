@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <regex>
-#include <string_view>
 #include <system_error>
 
 #include "data/mnist.h"

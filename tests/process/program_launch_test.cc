@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <csignal>
 #include <fstream>
-#include <iterator>
 
 #include "tests/process/process_test.h"
 

@@ -4,7 +4,6 @@
 //   DISTTF_ROWS_KILLS   how many programs are killed, default 6
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>

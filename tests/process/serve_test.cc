@@ -1,18 +1,14 @@
 // `disttf serve`: the real binary on real sockets. Its models are synthetic: version N predicts N %
 // 10 for every image, so that an answer shows which version gave it.
 #include <atomic>
-#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 

@@ -8,7 +8,6 @@
 #include <random>
 #include <sstream>
 #include <stdexcept>
-#include <string_view>
 #include <thread>
 
 namespace disttf::test_process {

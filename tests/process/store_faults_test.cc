@@ -2,9 +2,7 @@
 // another region.
 #include <array>
 #include <atomic>
-#include <fstream>
 #include <mutex>
-#include <optional>
 #include <set>
 
 #include "tests/process/bucket_server.h"

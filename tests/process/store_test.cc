@@ -2,7 +2,6 @@
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
 #include "tests/process/bucket_server.h"

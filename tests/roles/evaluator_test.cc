@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <string>
 #include <system_error>
 
 #include "roles/evaluator/best_checkpoint.h"

@@ -9,7 +9,6 @@
 
 #include <array>
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "net/wire/frame.h"

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>

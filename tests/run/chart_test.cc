@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "run/monitor/core/run_chart.h"

@@ -19,7 +19,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <functional>
 #include <string>
 #include <thread>

@@ -11,7 +11,6 @@
 #include <array>
 #include <csignal>
 #include <cstdint>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <string>

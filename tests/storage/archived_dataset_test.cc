@@ -7,7 +7,6 @@
 #include <array>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "data/checksums.h"
 #include "net/wire/server_requests.h"

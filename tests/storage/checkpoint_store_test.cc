@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
-#include <system_error>
 
 #include "model/trained_model.h"
 #include "run/outcome.h"

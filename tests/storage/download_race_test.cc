@@ -6,7 +6,6 @@
 #include <csignal>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "storage/download/download.h"
 #include "tests/data/scratch.h"

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 
 #include <string>
-#include <vector>
 
 #include "data/idx.h"
 #include "data/own/row_source.h"

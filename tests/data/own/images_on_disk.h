@@ -4,7 +4,6 @@
 #include <png.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <span>
 

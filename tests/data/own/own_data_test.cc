@@ -5,8 +5,6 @@
 #include <sys/stat.h>
 
 #include <chrono>
-#include <fstream>
-#include <set>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "tests/data/tensorboard/event_reader.h"
 
 #include <bit>
-#include <cstring>
 #include <stdexcept>
 
 namespace disttf::data {

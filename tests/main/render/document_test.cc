@@ -1,7 +1,7 @@
 // A YAML parser that is not ours reads every written document back unchanged.
 #include "main/render/document.h"
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <fstream>
 #include <functional>

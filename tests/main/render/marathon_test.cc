@@ -1,8 +1,6 @@
 // render marathon: apps as Marathon starts them and Mesos-DNS names them.
 #include <gmock/gmock.h>
 
-#include <algorithm>
-
 #include "tests/main/render/round_trip.h"
 
 namespace disttf::render {

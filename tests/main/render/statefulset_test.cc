@@ -1,8 +1,6 @@
 // render statefulset: pods as the StatefulSet controller creates them.
 #include <gmock/gmock.h>
 
-#include <algorithm>
-
 #include "tests/main/render/round_trip.h"
 #include "tests/main/render/yaml.h"
 
