@@ -14,13 +14,6 @@ constexpr std::size_t kMostFramingOfByte = 16;
 // 2^60 bytes are above any limit, and one more digit does not overflow.
 constexpr int kMostDigits = 15;
 
-int chunk_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 bool is_chunk_text(char c) {
   return c == '\t' || (static_cast<unsigned char>(c) >= ' ' && c != '\x7f');
 }
@@ -86,7 +79,7 @@ bool HttpChunks::take_size(char c, std::size_t body_bytes) {
     if (left_ > max_body_bytes_ - body_bytes) refusal_ = http_status::kContentTooLarge;
     return refusal_ == 0;
   }
-  if (const int digit = chunk_digit(c); state_ == State::kSize && digit >= 0) {
+  if (const int digit = hex_digit(c); state_ == State::kSize && digit >= 0) {
     left_ = 16 * left_ + static_cast<std::uint64_t>(digit);
     return ++digits_ <= kMostDigits;
   }

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 
 #include "net/wire/base64.h"
@@ -30,7 +30,7 @@ IpBytes ip_bytes(const std::string& text) {
   return ip;
 }
 
-bool same_prefix(const IpBytes& a, const IpBytes& b, unsigned bits) {
+bool same_prefix(const IpBytes& a, const IpBytes& b, std::uint64_t bits) {
   if (a.size == 0 || a.size != b.size || bits > a.size * 8) return false;
   for (std::size_t i = 0; i < a.size && i * 8 < bits; ++i) {
     const auto left = static_cast<unsigned>(std::min<std::size_t>(bits - i * 8, 8));
@@ -38,12 +38,6 @@ bool same_prefix(const IpBytes& a, const IpBytes& b, unsigned bits) {
     if (((a.bytes[i] ^ b.bytes[i]) & mask) != 0) return false;
   }
   return true;
-}
-
-template <class Number>
-bool read_number(std::string_view text, Number& number) {
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && stop == text.data() + text.size();
 }
 
 bool matches_name(std::string_view entry, std::string_view host) {
@@ -58,10 +52,9 @@ bool matches(std::string_view entry, const Url& url) {
   if (entry == "*") return true;
   const IpBytes host = ip_bytes(url.host);
   if (const std::size_t slash = entry.find('/'); slash != std::string_view::npos) {
-    unsigned bits = 0;
+    const auto bits = whole_number(entry.substr(slash + 1));
     // A range matches numeric hosts only, because names are not resolved for this check.
-    return read_number(entry.substr(slash + 1), bits) &&
-           same_prefix(host, ip_bytes(std::string(entry.substr(0, slash))), bits);
+    return bits && same_prefix(host, ip_bytes(std::string(entry.substr(0, slash))), *bits);
   }
   // "[v6]", "[v6]:port", "name:port"; a bare IPv6 address has more than one colon.
   std::string_view name = entry;
@@ -73,19 +66,11 @@ bool matches(std::string_view entry, const Url& url) {
     name = entry.substr(0, entry.find(':'));
     port = entry.substr(name.size());
   }
-  std::uint16_t number = 0;
-  if (!port.empty() && (!read_number(port.substr(1), number) || number != url.port)) return false;
+  if (!port.empty() && whole_number(port.substr(1)) != url.port) return false;
   const IpBytes address = ip_bytes(std::string(name));
-  if (address.size != 0) return same_prefix(host, address, static_cast<unsigned>(address.size * 8));
+  if (address.size != 0) return same_prefix(host, address, address.size * 8);
   // Names match by suffix, which has no meaning for an address.
   return host.size == 0 && matches_name(name, url.host);
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 // Special characters of a password are percent-encoded in the variable.

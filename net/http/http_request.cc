@@ -14,13 +14,6 @@ namespace {
 // http_parser's value for a length that was not announced.
 constexpr auto kNoLength = std::numeric_limits<std::uint64_t>::max();
 
-int digit_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 // The fields that are stored.
 struct KeptField {
   std::string_view name;  // lower case
@@ -89,8 +82,8 @@ bool decode_percent(std::string& text) {
       continue;
     }
     if (text.size() - at < 3) return false;
-    const int high = digit_of(text[at + 1]);
-    const int low = digit_of(text[at + 2]);
+    const int high = hex_digit(text[at + 1]);
+    const int low = hex_digit(text[at + 2]);
     // A zero byte would end the text for C functions.
     if (high < 0 || low < 0 || high + low == 0) return false;
     decoded += static_cast<char>(16 * high + low);

@@ -1,23 +1,10 @@
 #include "net/http/http_response.h"
 
-#include <charconv>
 #include <limits>
 
 #include "net/wire/text.h"
 
 namespace disttf::net {
-namespace {
-
-// Digits only, all of the text, no overflow.
-std::optional<std::uint64_t> read_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc{} || stop != text.data() + text.size()) return {};
-  return number;
-}
-
-}  // namespace
-
 std::optional<ContentRange> read_content_range(std::string_view text) {
   static constexpr std::string_view kUnit = "bytes ";
   const std::size_t slash = text.find('/');
@@ -26,14 +13,14 @@ std::optional<ContentRange> read_content_range(std::string_view text) {
   const std::string_view total = text.substr(slash + 1);
   ContentRange result;
   if (total != "*") {
-    result.total = read_number(total);
+    result.total = whole_number(total);
     if (!result.total) return std::nullopt;
   }
   if (range == "*") return result;
   const std::size_t dash = range.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
-  result.first = read_number(range.substr(0, dash));
-  result.last = read_number(range.substr(dash + 1));
+  result.first = whole_number(range.substr(0, dash));
+  result.last = whole_number(range.substr(dash + 1));
   if (!result.first || !result.last || *result.last < *result.first) return std::nullopt;
   // A last byte beyond the total contradicts itself.
   if (result.total && *result.last >= *result.total) return std::nullopt;

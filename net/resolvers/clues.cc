@@ -1,4 +1,3 @@
-#include <charconv>
 #include <stdexcept>
 
 #include "net/resolvers/resolver.h"
@@ -9,12 +8,8 @@ namespace disttf::net {
 namespace {
 
 [[nodiscard]] std::optional<std::size_t> parse_number(std::string_view text, std::size_t most) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || value > most) {
-    return std::nullopt;
-  }
-  return value;
+  const std::optional<std::size_t> value = whole_number(text);
+  return value && *value <= most ? value : std::nullopt;
 }
 
 // The flag that limits the index of a job, for messages.

@@ -1,6 +1,5 @@
 #include "net/resolvers/tf_config.h"
 
-#include <charconv>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -50,13 +49,8 @@ constexpr std::string_view kExpectedTypes =
 
 // Parses decimal digits from 0 to kMaxTaskIndex.
 [[nodiscard]] std::optional<std::size_t> index_from_digits(std::string_view text) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size() ||
-      value > kMaxTaskIndex) {
-    return std::nullopt;
-  }
-  return value;
+  const std::optional<std::size_t> value = whole_number(text);
+  return value && *value <= kMaxTaskIndex ? value : std::nullopt;
 }
 
 // One job of the JSON: addresses by index, possibly with gaps.

@@ -1,7 +1,7 @@
 #include "net/wire/text.h"
 
 #include <algorithm>
-#include <cstdint>
+#include <charconv>
 
 #include "text/shown_text.h"
 
@@ -41,6 +41,13 @@ void append_escaped(std::string& out, char character) {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> whole_number(std::string_view text) noexcept {
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+}
 
 std::string_view trim(std::string_view text) noexcept {
   static constexpr std::string_view kBlanks = " \t\r\n";

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -27,6 +29,15 @@ inline constexpr std::size_t kMaxShownBytes = 80;
 [[nodiscard]] constexpr bool is_letter(char c) noexcept {
   return lower(c) >= 'a' && lower(c) <= 'z';
 }
+
+// The value of a hexadecimal digit; -1 for other characters.
+[[nodiscard]] constexpr int hex_digit(char c) noexcept {
+  if (is_digit(c)) return c - '0';
+  return lower(c) >= 'a' && lower(c) <= 'f' ? lower(c) - 'a' + 10 : -1;
+}
+
+// Parses decimal digits alone; nullopt if `text` has anything else, or a number that does not fit.
+[[nodiscard]] std::optional<std::uint64_t> whole_number(std::string_view text) noexcept;
 
 // `text` without surrounding blanks, tabs and line breaks.
 [[nodiscard]] std::string_view trim(std::string_view text) noexcept;

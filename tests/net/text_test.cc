@@ -23,6 +23,25 @@ TEST(Quoted, CutsALongValue) {
             "\"" + std::string(kMaxShownBytes, 'a') + "\"");
 }
 
+TEST(WholeNumber, TakesDigitsAlone) {
+  EXPECT_EQ(whole_number("0"), 0U);
+  EXPECT_EQ(whole_number("00123"), 123U);
+  EXPECT_EQ(whole_number("18446744073709551615"), 18446744073709551615U);
+  for (const std::string_view text : {"", "-1", "+1", " 1", "1 ", "1x", "18446744073709551616"}) {
+    EXPECT_EQ(whole_number(text), std::nullopt) << text;
+  }
+}
+
+TEST(HexDigit, ReadsBothLetterCases) {
+  static constexpr std::string_view kLower = "0123456789abcdef";
+  static constexpr std::string_view kUpper = "0123456789ABCDEF";
+  for (int value = 0; value < 16; ++value) {
+    EXPECT_EQ(hex_digit(kLower[static_cast<std::size_t>(value)]), value);
+    EXPECT_EQ(hex_digit(kUpper[static_cast<std::size_t>(value)]), value);
+  }
+  for (const char other : {'g', 'G', '/', ':', '@', '`', ' '}) EXPECT_EQ(hex_digit(other), -1);
+}
+
 TEST(OneLine, KeepsUtf8) { EXPECT_EQ(one_line("naïve € 𝄞"), "naïve € 𝄞"); }
 
 TEST(OneLine, ReplacesWhatIsNotUtf8) {

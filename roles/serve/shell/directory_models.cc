@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <charconv>
 #include <exception>
 #include <functional>
 #include <ranges>
@@ -54,14 +53,6 @@ std::uint64_t fingerprint_of(const FilePath& directory) {
   return fingerprint;
 }
 
-// Parses "00000123" as 123.
-std::optional<std::uint64_t> version_in(const std::string& name) {
-  std::uint64_t version = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), version);
-  const bool is_one = error == std::errc() && end == name.data() + name.size();
-  return is_one ? std::optional(version) : std::nullopt;
-}
-
 }  // namespace
 
 DirectoryModels::DirectoryModels(FilePath directory, std::size_t keep, ModelRegistry& registry)
@@ -84,7 +75,7 @@ std::vector<DirectoryModels::Candidate> DirectoryModels::candidates() const {
   bool is_empty = true;
   for (const StoreEntry& entry : disk.entries(directory_).value_or(std::vector<StoreEntry>())) {
     is_empty = false;
-    const auto version = version_in(entry.name);
+    const auto version = net::whole_number(entry.name);  // 123 for "00000123"
     if (version && entry.is_directory) {
       found.push_back(
           {.path = directory_ / entry.name, .version = version, .is_checkpoint = false});

@@ -1,7 +1,6 @@
 #include "roles/serve/shell/serve_handler.h"
 
 #include <algorithm>
-#include <charconv>
 #include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -50,9 +49,8 @@ std::optional<std::size_t> json_bytes_in(const std::string& text) {
   if (text.empty()) {
     return std::nullopt;
   }
-  std::size_t bytes = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-  if (error != std::errc() || end != text.data() + text.size()) {
+  const std::optional<std::size_t> bytes = net::whole_number(text);
+  if (!bytes) {
     throw BadRequest("Inference-Header-Content-Length: " + net::quoted(text) +
                      " is not a whole number");
   }

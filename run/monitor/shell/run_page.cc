@@ -1,7 +1,6 @@
 #include "run/monitor/shell/run_page.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -24,13 +23,6 @@ std::string event_text(std::uint64_t id, std::string_view name, std::string_view
   return text.append("data: ").append(data) += '\n';
 }
 
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_one = error == std::errc{} && end == text.data() + text.size();
-  return is_one ? std::optional(number) : std::nullopt;
-}
-
 // The value of a parameter: for "run=1&after=7" and "after", "7".
 std::optional<std::string_view> value_in(std::string_view query, std::string_view name) {
   while (!query.empty()) {
@@ -47,10 +39,10 @@ std::optional<std::string_view> value_in(std::string_view query, std::string_vie
 // page in ?after.
 std::optional<std::uint64_t> last_seen(const net::HttpServerRequest& request) {
   if (!request.last_event_id.empty()) {
-    return whole_number(request.last_event_id);
+    return net::whole_number(request.last_event_id);
   }
   const std::optional<std::string_view> after = value_in(request.query, "after");
-  return after ? whole_number(*after) : std::nullopt;
+  return after ? net::whole_number(*after) : std::nullopt;
 }
 
 }  // namespace
@@ -102,7 +94,7 @@ RunPage* RunPage::run_in(std::string_view query) {
   if (!wanted) {
     return this;
   }
-  const std::optional<std::uint64_t> number = whole_number(*wanted);
+  const std::optional<std::uint64_t> number = net::whole_number(*wanted);
   return number && *number < runs_.size() ? runs_[*number].page : nullptr;
 }
 

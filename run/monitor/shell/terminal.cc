@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <string_view>
 #include <system_error>
@@ -19,9 +18,7 @@ namespace {
 // Parses the number in a variable; 0: there is none.
 std::size_t number_in(const std::string& text) {
   constexpr std::size_t kMost = 1000;
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::min(value, kMost) : 0;
+  return std::min(net::whole_number(text).value_or(0), kMost);
 }
 
 bool is_utf8(const std::string& locale) {

@@ -24,7 +24,7 @@ std::optional<ObjectInfo> object_from(const Json& object) {
   ObjectInfo info{.key = member_text(object, "name"),
                   .etag = member_text(object, "generation"),
                   .crc32c = crc32c_from(member_text(object, "crc32c"))};
-  const auto size = whole_number(member_text(object, "size"));
+  const auto size = net::whole_number(member_text(object, "size"));
   const auto time = time_from_iso(member_text(object, "updated"));
   const bool is_generation = !info.etag.empty() && std::ranges::all_of(info.etag, net::is_digit);
   if (info.key.empty() || !size || !is_generation || !time) return std::nullopt;
@@ -123,9 +123,10 @@ std::optional<GcsCopy> read_gcs_copy(std::string_view text) {
   if (!all.is_object()) return std::nullopt;
   const auto done = all.find("done");
   if (done == all.end() || !done->is_boolean()) return std::nullopt;
-  GcsCopy copy{.is_done = done->get<bool>(),
-               .token = member_text(all, "rewriteToken"),
-               .copied_bytes = whole_number(member_text(all, "totalBytesRewritten")).value_or(0)};
+  GcsCopy copy{
+      .is_done = done->get<bool>(),
+      .token = member_text(all, "rewriteToken"),
+      .copied_bytes = net::whole_number(member_text(all, "totalBytesRewritten")).value_or(0)};
   // Without a token the next request would start the copy anew, for ever.
   if (!copy.is_done && copy.token.empty()) return std::nullopt;
   return copy;

@@ -67,7 +67,7 @@ std::optional<ListingPage> read_listing(std::string_view xml) {
     } else if (path == "ListBucketResult/Contents/Key") {
       object.key = text;
     } else if (path == "ListBucketResult/Contents/Size") {
-      const auto size = whole_number(text);
+      const auto size = net::whole_number(text);
       is_right = is_right && size;
       object.size_bytes = size.value_or(0);
     } else if (path == "ListBucketResult/Contents/ETag") {

@@ -1,7 +1,6 @@
 #include "storage/store/core/store_answers.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <iterator>
 #include <set>
@@ -24,11 +23,11 @@ struct DateParts {
 
 // The month comes apart from the rest, since HTTP dates have its name.
 std::optional<sys_seconds> time_of(const DateParts& parts, std::optional<std::uint64_t> month) {
-  const auto year = whole_number(parts.year);
-  const auto day = whole_number(parts.day);
-  const auto hour = whole_number(parts.hour);
-  const auto minute = whole_number(parts.minute);
-  const auto second = whole_number(parts.second);
+  const auto year = net::whole_number(parts.year);
+  const auto day = net::whole_number(parts.day);
+  const auto hour = net::whole_number(parts.hour);
+  const auto minute = net::whole_number(parts.minute);
+  const auto second = net::whole_number(parts.second);
   // 60 allows a leap second.
   if (!year || !month || !day || !hour || !minute || !second || *year > 9999 || *hour > 23 ||
       *minute > 59 || *second > 60) {
@@ -52,14 +51,6 @@ std::string answered_text(int status, std::string_view reason) {
   return text;
 }
 
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc{} || stop != end) return std::nullopt;
-  return value;
-}
-
 std::string iso_text(sys_seconds time) {
   std::string text = amazon_time(time);  // 20261122T083000Z
   // From the end, so that earlier positions stay valid.
@@ -80,7 +71,7 @@ std::optional<sys_seconds> time_from_iso(std::string_view text) {
                   .hour = text.substr(11, 2),
                   .minute = text.substr(14, 2),
                   .second = text.substr(17, 2)},
-                 whole_number(text.substr(5, 2)));
+                 net::whole_number(text.substr(5, 2)));
 }
 
 std::optional<sys_seconds> time_from_http(std::string_view text) {
@@ -140,7 +131,7 @@ bool has_bytes(const std::optional<ObjectHead>& object, std::span<const std::byt
 std::chrono::milliseconds wait_before_try(int next, std::string_view retry_after, double fraction) {
   // The store knows best how long it is overloaded, within the limit. A date in the header is
   // ignored.
-  if (const auto seconds = whole_number(retry_after)) {
+  if (const auto seconds = net::whole_number(retry_after)) {
     return std::chrono::seconds(std::min<std::uint64_t>(*seconds, kMaxWaitSeconds));
   }
   // Exponential back-off with full jitter, so that many tasks do not retry in step.

@@ -29,9 +29,6 @@ struct StoreRefusal {
 // The beginning of such a sentence: "the store answered 403 (Forbidden)".
 [[nodiscard]] std::string answered_text(int status, std::string_view reason);
 
-// Parses digits only.
-[[nodiscard]] std::optional<std::uint64_t> whole_number(std::string_view text);
-
 // "2026-11-22T08:30:00Z".
 [[nodiscard]] std::string iso_text(std::chrono::sys_seconds time);
 // Parses the same, with or without fractions of a second.
