@@ -150,11 +150,7 @@ class ModelFile {
   }
 
   [[nodiscard]] static std::string names_of_types() {
-    std::string names;
-    for (const math::LayerType* each : math::layer_types()) {
-      names += (names.empty() ? "" : ", ") + std::string(each->name);
-    }
-    return names;
+    return net::joined(math::layer_types(), ", ", &math::LayerType::name);
   }
 
   const std::string& path_;

@@ -292,10 +292,7 @@ void add_render_flags(CLI::App& app, RenderFlags& flags) {
 }
 
 const render::Target& take_target(std::vector<std::string>& arguments) {
-  std::string names;
-  for (const render::Target& target : render::targets()) {
-    names += (names.empty() ? "" : ", ") + std::string(target.name);
-  }
+  const std::string names = net::joined(render::targets(), ", ", &render::Target::name);
   if (arguments.empty() || arguments.front().starts_with("-")) {
     throw std::invalid_argument("render: the target is missing; one of " + names);
   }

@@ -110,12 +110,8 @@ CLI::Option* add_option(CLI::App& app, const std::string& names, const Setting& 
     option = app.add_option_function<std::vector<std::string>>(
         names,
         [&setting, &written](const std::vector<std::string>& texts) {
-          std::string text;
           // A list may come in several texts: as several words, or as an array of the file.
-          for (const std::string& part : texts) {
-            text += (text.empty() ? "" : ",") + part;
-          }
-          write(setting, text, written);
+          write(setting, net::joined(texts, ","), written);
         },
         description_of(setting));
   } else {

@@ -6,6 +6,7 @@
 
 #include "math/names.h"
 #include "math/program_layout.h"
+#include "net/wire/text.h"
 #include "run/setting.h"
 #include "text/shortest_number.h"
 
@@ -24,11 +25,8 @@ std::string size_text(const math::ModelSpec& model) {
   if (!model.layers.empty() || model.kind != math::ModelKind::kMlp) {
     return "--model " + math::describe(model) + " on images of " + math::to_string(model.input);
   }
-  std::string units_text;
-  for (const std::size_t units : model.hidden) {
-    units_text += (units_text.empty() ? "" : ",") + std::to_string(units);
-  }
-  return "--hidden_units " + units_text;
+  return "--hidden_units " +
+         net::joined(model.hidden, ",", [](std::size_t units) { return std::to_string(units); });
 }
 
 // Returns a trainer's memory for one row and its label.

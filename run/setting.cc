@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "net/wire/text.h"
 #include "text/shortest_number.h"
 
 namespace disttf::roles {
@@ -90,11 +91,8 @@ struct ToText {
   std::string operator()(const Choice& value) const { return std::string(value.name(run)); }
   std::string operator()(const Model& value) const { return math::describe(value.field.in(run)); }
   std::string operator()(const NumberList& value) const {
-    std::string text;
-    for (const std::size_t number : value.field.in(run)) {
-      text += (text.empty() ? "" : ",") + std::to_string(number);
-    }
-    return text;
+    return net::joined(value.field.in(run), ",",
+                       [](std::size_t number) { return std::to_string(number); });
   }
   std::string operator()(const Compression& value) const {
     return compress_name(value.field.in(run));

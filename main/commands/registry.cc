@@ -7,17 +7,12 @@
 #include "main/config_file.h"
 #include "main/help_text.h"
 #include "main/parse_flags.h"
+#include "net/wire/text.h"
 
 namespace disttf {
 namespace {
 
-std::string command_names() {
-  std::string names;
-  for (const CommandRow& row : commands()) {
-    names += (names.empty() ? "" : ", ") + std::string(row.name);
-  }
-  return names;
-}
+std::string command_names() { return net::joined(commands(), ", ", &CommandRow::name); }
 
 }  // namespace
 

@@ -22,6 +22,7 @@
 #include "net/memory/sharing_trial.h"
 #include "net/tcp/sockets.h"
 #include "net/waiting/descriptor.h"
+#include "net/wire/text.h"
 #include "run/process/confinement.h"
 #include "run/process/machine.h"
 #include "run/process/resource_limits.h"
@@ -106,10 +107,7 @@ Finding check_shared_memory() {
 }
 
 Finding check_processor() {
-  std::string sets;
-  for (const math::Isa isa : math::supported_isas()) {
-    sets += (sets.empty() ? "" : ", ") + std::string(math::isa_name(isa));
-  }
+  const std::string sets = net::joined(math::supported_isas(), ", ", math::isa_name);
   const math::Isa fastest = math::supported_isas().front();
   // Of the fastest set, which is the default; a slower one may lack it.
   const bool has_bf16 = math::can_multiply(fastest, math::ComputeDtype::kBf16);
@@ -235,10 +233,7 @@ std::string drivers_text(const GpuList& found, const std::filesystem::path& root
     text += " " + version;
   }
   text += ", " + counted_gpus(found.devices.size());
-  std::string models;
-  for (const std::string& model : is_nvidia ? nvidia_models(root) : std::vector<std::string>{}) {
-    models += (models.empty() ? "" : ", ") + model;
-  }
+  const std::string models = is_nvidia ? net::joined(nvidia_models(root), ", ") : std::string();
   return models.empty() ? text : text + " (" + models + ")";
 }
 

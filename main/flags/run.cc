@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "main/flags/flag_group.h"
+#include "net/wire/text.h"
 
 namespace disttf {
 
@@ -41,11 +42,8 @@ std::vector<std::string> arguments_for_children(const CLI::App& app) {
         option == app.get_help_all_ptr()) {
       continue;
     }
-    std::string value;
-    for (const std::string& part : option->results()) {
-      value += (value.empty() ? "" : ",") + part;
-    }
-    arguments.push_back("--" + option->get_lnames().front() + "=" + value);
+    arguments.push_back("--" + option->get_lnames().front() + "=" +
+                        net::joined(option->results(), ","));
   }
   return arguments;
 }

@@ -11,14 +11,6 @@
 namespace disttf::render {
 namespace {
 
-std::string list_of(const std::vector<net::Address>& addresses) {
-  std::string text;
-  for (const net::Address& address : addresses) {
-    text += (text.empty() ? "" : ",") + net::to_string(address);
-  }
-  return text;
-}
-
 std::vector<net::Address>& list_for(net::Cluster& cluster, net::Job job) {
   switch (job) {
     case net::Job::kPs:
@@ -37,12 +29,12 @@ std::vector<std::string> arguments_of(const net::TaskId& task, const net::Cluste
                                       const Deployment& deployment, Family family) {
   std::vector<std::string> arguments{std::string(net::job_name(task.job)),
                                      "--task_index=" + std::to_string(task.index),
-                                     "--ps_hosts=" + list_of(cluster.ps)};
+                                     "--ps_hosts=" + net::to_string(cluster.ps)};
   if (!cluster.workers.empty()) {
-    arguments.push_back("--worker_hosts=" + list_of(cluster.workers));
+    arguments.push_back("--worker_hosts=" + net::to_string(cluster.workers));
   }
   if (!cluster.chief.empty()) {
-    arguments.push_back("--chief_host=" + list_of(cluster.chief));
+    arguments.push_back("--chief_host=" + net::to_string(cluster.chief));
   }
   // The engine's index replaces the second word (arguments_of_group()), so flags of the user come
   // last.

@@ -234,9 +234,8 @@ struct Answer {
     fail("--resolver: " + flags.resolver + " needs " + std::string(resolver.needs) +
          ", which is not there");
   }
-  std::string names;
-  for (const std::string& name : resolver_names()) names += (names.empty() ? "" : ", ") + name;
-  fail("--resolver: " + net::quoted(flags.resolver) + " is not one of " + names);
+  fail("--resolver: " + net::quoted(flags.resolver) + " is not one of " +
+       joined(resolver_names(), ", "));
 }
 
 [[nodiscard]] Resolution resolution_of(Answer answer, const ClusterFlags& flags) {

@@ -141,11 +141,8 @@ std::string Secrets::wanted_by(const std::string& whom) const {
 
 std::string Secrets::fingerprints() {
   const std::lock_guard lock(mutex_);
-  std::string text;
-  for (const Secret& secret : keyring_.all()) {
-    text += (text.empty() ? "" : " or ") + to_string(secret.fingerprint());
-  }
-  return text;
+  return joined(keyring_.all(), " or ",
+                [](const Secret& secret) { return to_string(secret.fingerprint()); });
 }
 
 namespace {

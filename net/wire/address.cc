@@ -111,11 +111,7 @@ std::string to_string(const Address& address) {
 }
 
 std::string to_string(const std::vector<Address>& addresses) {
-  std::string text;
-  for (const Address& address : addresses) {
-    text += (text.empty() ? "" : ",") + to_string(address);
-  }
-  return text;
+  return joined(addresses, ",", [](const Address& address) { return to_string(address); });
 }
 
 Address parse_address(std::string_view field, std::string_view text) {

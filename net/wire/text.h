@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -41,6 +42,18 @@ inline constexpr std::size_t kMaxShownBytes = 80;
 
 // `text` without surrounding blanks, tabs and line breaks.
 [[nodiscard]] std::string_view trim(std::string_view text) noexcept;
+
+// The texts of `items`, which `text_of` makes, with `separator` between them.
+template <typename Items, typename TextOf = std::identity>
+[[nodiscard]] std::string joined(const Items& items, std::string_view separator,
+                                 TextOf text_of = {}) {
+  std::string text;
+  for (const auto& item : items) {
+    if (!text.empty()) text += separator;
+    text += std::invoke(text_of, item);
+  }
+  return text;
+}
 
 // Reports a mistake of the user: throws std::invalid_argument with the sentence.
 [[noreturn]] inline void fail(const std::string& sentence) {

@@ -42,6 +42,13 @@ TEST(HexDigit, ReadsBothLetterCases) {
   for (const char other : {'g', 'G', '/', ':', '@', '`', ' '}) EXPECT_EQ(hex_digit(other), -1);
 }
 
+TEST(Joined, SeparatesTheTextsOfItems) {
+  EXPECT_EQ(joined(std::vector<std::string_view>{}, ", "), "");
+  EXPECT_EQ(joined(std::vector<std::string_view>{"a"}, ", "), "a");
+  EXPECT_EQ(joined(std::vector{1, 22, 3}, "; ", [](int number) { return std::to_string(number); }),
+            "1; 22; 3");
+}
+
 TEST(OneLine, KeepsUtf8) { EXPECT_EQ(one_line("naïve € 𝄞"), "naïve € 𝄞"); }
 
 TEST(OneLine, ReplacesWhatIsNotUtf8) {

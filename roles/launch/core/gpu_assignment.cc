@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "net/wire/text.h"
+
 namespace disttf::roles {
 namespace {
 
@@ -67,11 +69,8 @@ std::vector<std::string> gpu_variables(const GpuOptions& options,
     }
     return variables;
   }
-  std::string list;
-  for (const std::string& device : gpus_of(options, *trainer)) {
-    list += (list.empty() ? "" : ",") + device;
-  }
-  std::vector<std::string> variables = {options.list.variable + "=" + list};
+  std::vector<std::string> variables = {options.list.variable + "=" +
+                                        net::joined(gpus_of(options, *trainer), ",")};
   // CUDA's own order puts the fastest first; its numbers would differ from those of nvidia-smi.
   if (!options.has_device_order) {
     variables.emplace_back("CUDA_DEVICE_ORDER=PCI_BUS_ID");

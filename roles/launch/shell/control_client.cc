@@ -35,12 +35,9 @@ std::string find_launch(const std::string& socket, const std::string& directory)
   }
   // A command such as update must not pick one of several runs by itself.
   if (found.size() > 1) {
-    std::string names;
-    for (const std::string& each : found) {
-      names += (names.empty() ? "" : ", ") + each;
-    }
     throw Failure(kError, std::to_string(found.size()) +
-                              " launches are running; choose one with --control: " + names);
+                              " launches are running; choose one with --control: " +
+                              net::joined(found, ", "));
   }
   return found.front();
 }

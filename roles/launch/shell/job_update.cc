@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/wire/text.h"
 #include "roles/launch/shell/managed_job.h"
 #include "run/setting.h"
 
@@ -19,14 +20,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::string as_list(const std::vector<std::string>& sentences) {
-  std::string text;
-  for (const std::string& sentence : sentences) {
-    text += (text.empty() ? "" : ", ") + sentence;
-  }
-  return text;
-}
-
 }  // namespace
 
 JobUpdate::JobUpdate(asio::io_context& context, TaskProcesses& processes,
@@ -34,7 +27,7 @@ JobUpdate::JobUpdate(asio::io_context& context, TaskProcesses& processes,
     : processes_(processes), say_(std::move(say)), timer_(context), roll_(processes.supervisor()) {}
 
 std::string JobUpdate::begin(const LaunchOptions& wanted, const UpdatePlan& plan) {
-  const std::string changes = as_list(plan.changes);
+  const std::string changes = net::joined(plan.changes, ", ");
   if (plan.restarts) {
     restarts_all_ = true;
     processes_.restart_all(wanted, [this] { on_all_restarted(); });

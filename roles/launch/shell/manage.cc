@@ -171,14 +171,13 @@ int run_manage(const ManageOptions& options) {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
+
+std::string text_in(const OrderedJson& value) { return value.get<std::string>(); }
+
 std::string endpoints_text(const OrderedJson& endpoints) {
   TextTable table = table_with("JOB ADDRESSES");
   for (const auto& [job, addresses] : endpoints.items()) {
-    std::string joined;
-    for (const OrderedJson& address : addresses) {
-      joined += (joined.empty() ? "" : ",") + address.get<std::string>();
-    }
-    table.rows.push_back({job, joined});
+    table.rows.push_back({job, net::joined(addresses, ",", text_in)});
   }
   return text_of(table);
 }
@@ -307,10 +306,8 @@ std::string text_of(const OrderedJson& trace, const std::string& file) {
   } else if (error.get<double>() > 0) {
     text += fmt::format("Clocks of tasks differ by at most {:.0f} us\n", error.get<double>() * 1e6);
   }
-  std::string missing;
-  for (const OrderedJson& task : trace.value("missing", OrderedJson::array())) {
-    missing += (missing.empty() ? "" : ", ") + task.get<std::string>();
-  }
+  const std::string missing =
+      net::joined(trace.value("missing", OrderedJson::array()), ", ", text_in);
   return missing.empty() ? text
                          : text + "Some or all steps of these tasks are missing: " + missing + "\n";
 }

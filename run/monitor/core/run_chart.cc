@@ -174,10 +174,7 @@ void divide_times(Chart& chart) {
 
 // "MNIST, mlp" for one run, if its records have it; else the names of the runs.
 std::string title_of(std::span<const PlottedRun> runs) {
-  std::string title;
-  for (const PlottedRun& run : runs) {
-    title += (title.empty() ? "" : ", ") + run.name;
-  }
+  std::string title = net::joined(runs, ", ", &PlottedRun::name);
   if (runs.size() == 1) {
     const OrderedJson& run = member_of(*runs.front().view, "run");
     const std::string dataset = text_of_field(run, "dataset");

@@ -33,14 +33,6 @@ OrderedJson view_of(const std::string& path) {
   return data::parse_ordered_json(RecordedRun(path).feed().view());
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) {
-    text += (text.empty() ? "" : ", ") + word;
-  }
-  return text.empty() ? "no series" : text;
-}
-
 // Throws Failure if no run has one of the requested series.
 void check_series(const std::vector<PlottedRun>& runs, const PlotSettings& settings) {
   const std::vector<std::string> all = series_of(runs);
@@ -51,7 +43,7 @@ void check_series(const std::vector<PlottedRun>& runs, const PlotSettings& setti
     if (std::ranges::find(all, each) == all.end()) {
       const auto known = series_names();
       throw Failure(std::ranges::find(known, each) == known.end() ? kUsage : kError,
-                    "--series: there is no " + each + "; there is " + joined(all));
+                    "--series: there is no " + each + "; there is " + net::joined(all, ", "));
     }
   }
 }

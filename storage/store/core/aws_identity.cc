@@ -80,9 +80,7 @@ std::string canonical_query(const NamedTexts& query) {
   }
   // The signature covers the parameters in sorted order, and the request sends them so.
   std::ranges::sort(parts);
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : "&") + part;
-  return text;
+  return net::joined(parts, "&");
 }
 
 }  // namespace
@@ -145,11 +143,8 @@ NamedTexts signed_fields(const UnsignedRequest& request, const Credentials& cred
   }
   std::ranges::sort(canonical);
   std::string lines;
-  std::string names;
-  for (const auto& [name, value] : canonical) {
-    lines += name + ":" + value + "\n";
-    names += (names.empty() ? "" : ";") + name;
-  }
+  for (const auto& [name, value] : canonical) lines += name + ":" + value + "\n";
+  const std::string names = net::joined(canonical, ";", &NamedTexts::value_type::first);
   const std::string canonical_request =
       request.method + "\n" + percent_encoded(request.path, true) + "\n" +
       canonical_query(request.query) + "\n" + lines + "\n" + names + "\n" + request.payload_sha256;
