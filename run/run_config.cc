@@ -253,10 +253,6 @@ std::string_view wire_dtype_name(WireDtype dtype) noexcept {
   return math::name_of(kWireDtypeNames, dtype);
 }
 
-std::optional<WireDtype> wire_dtype_from_name(std::string_view name) noexcept {
-  return math::value_of<WireDtype>(kWireDtypeNames, name);
-}
-
 std::string compress_name(float top_k) {
   return top_k == 0 ? "none" : kTopK + shortest_number(top_k);
 }

@@ -21,11 +21,10 @@
 
 namespace disttf::roles {
 
-// The form of tensors between trainers and ps (math/rounding.h, math/rounding.h).
+// The form of tensors between trainers and ps (math/rounding.h).
 enum class WireDtype : std::uint8_t { kF32, kBf16, kInt8, kInt4 };
 inline constexpr std::array<std::string_view, 4> kWireDtypeNames = {"f32", "bf16", "int8", "int4"};
 [[nodiscard]] std::string_view wire_dtype_name(WireDtype dtype) noexcept;
-[[nodiscard]] std::optional<WireDtype> wire_dtype_from_name(std::string_view name) noexcept;
 
 // What a ps does with a non-finite or oversized gradient (roles/ps/core/gradient_check.h).
 enum class RejectedGradients : std::uint8_t { kRefuse, kCount };

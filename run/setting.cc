@@ -13,18 +13,6 @@
 namespace disttf::roles {
 namespace {
 
-template <typename Number>
-bool read_number(std::string_view text, Number& out) {
-  // A local one, so that `out` keeps its value where the text is no number.
-  Number value{};
-  const auto [stopped, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stopped != text.data() + text.size()) {
-    return false;
-  }
-  out = value;
-  return true;
-}
-
 bool is_between(std::uint64_t value, std::uint64_t least, std::uint64_t most) {
   return value >= least && value <= most;
 }
@@ -104,25 +92,13 @@ struct FromText {
   RunConfig& run;
   std::string_view text;
 
-  bool operator()(const WholeNumber& value) const {
-    std::uint64_t number = 0;
-    if (!read_number(text, number) || !is_between(number, value.least, value.most)) {
-      return false;
-    }
-    value.field.in(run) = number;
-    return true;
-  }
-  bool operator()(const OptionalNumber& value) const {
-    std::uint64_t number = 0;
-    if (!read_number(text, number) || !is_between(number, value.least, value.most)) {
-      return false;
-    }
-    value.field.in(run) = number;
-    return true;
-  }
+  bool operator()(const WholeNumber& value) const { return set_number(value); }
+  bool operator()(const OptionalNumber& value) const { return set_number(value); }
   bool operator()(const Fraction& value) const {
     float number = 0;
-    if (!read_number(text, number) || !is_in(value.range, number)) {
+    const char* const end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc() || stopped != end || !is_in(value.range, number)) {
       return false;
     }
     value.field.in(run) = number;
@@ -151,12 +127,11 @@ struct FromText {
     // An empty text, or a comma at the end, makes an empty part, which is no number.
     for (std::size_t begin = 0, comma = 0; comma != std::string_view::npos; begin = comma + 1) {
       comma = text.find(',', begin);
-      std::uint64_t number = 0;
-      if (!read_number(text.substr(begin, comma - begin), number) ||
-          !is_between(number, value.least, value.most)) {
+      const auto number = net::whole_number(text.substr(begin, comma - begin));
+      if (!number || !is_between(*number, value.least, value.most)) {
         return false;
       }
-      numbers.push_back(number);
+      numbers.push_back(*number);
     }
     value.field.in(run) = std::move(numbers);
     return true;
@@ -168,6 +143,17 @@ struct FromText {
   }
   bool operator()(const Word& value) const {
     value.field.in(run) = text;
+    return true;
+  }
+
+ private:
+  template <typename Number>
+  bool set_number(const Number& value) const {
+    const auto number = net::whole_number(text);
+    if (!number || !is_between(*number, value.least, value.most)) {
+      return false;
+    }
+    value.field.in(run) = *number;
     return true;
   }
 };
@@ -195,12 +181,8 @@ struct CheckBounds {
     }
   }
   // The member cannot hold anything else, or math::validate() checks it.
-  void operator()(const Switch& /*value*/) const {}
-  void operator()(const Choice& /*value*/) const {}
-  void operator()(const Model& /*value*/) const {}
-  void operator()(const NumberList& /*value*/) const {}
-  void operator()(const Compression& /*value*/) const {}
-  void operator()(const Word& /*value*/) const {}
+  template <typename Other>
+  void operator()(const Other& /*value*/) const {}
 };
 
 }  // namespace

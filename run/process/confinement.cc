@@ -24,7 +24,7 @@
 namespace disttf::roles {
 namespace {
 
-// The leak detector attaches to the process from one of its own threads at the end.
+// The leak detector stops the process by ptrace from one of its own threads at the end.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kIsTraced = true;
 #else
@@ -64,16 +64,10 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_X86_64;
 constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 #endif
 
-// Sanitizers make calls of their own that no list has; the leak detector stops the process by
-// ptrace from one of its own threads.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kIsTraced = true;
-constexpr bool kHasLists = false;
-#elif defined(__SANITIZE_THREAD__)
-constexpr bool kIsTraced = false;
+// Sanitizers make calls of their own that no list has.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kHasLists = false;
 #else
-constexpr bool kIsTraced = false;
 constexpr bool kHasLists = true;
 #endif
 

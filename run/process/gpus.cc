@@ -36,9 +36,7 @@ std::optional<std::string> line_after(const Path& path, std::string_view name) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with(name)) {
-      const std::size_t at = line.find_first_not_of(" \t", name.size());
-      return at == std::string::npos ? std::string()
-                                     : line.substr(at, line.find_last_not_of(" \t") - at + 1);
+      return std::string(net::trim(line.substr(name.size())));
     }
   }
   return std::nullopt;

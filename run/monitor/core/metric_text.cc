@@ -131,23 +131,12 @@ class Writer {
   std::string text_;
 };
 
-std::string_view trimmed(std::string_view text) {
-  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
-  while (!text.empty() && is_space(text.front())) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && is_space(text.back())) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
-
 // Takes the text before the separator off `text`, and the separator.
 std::string_view take_part(std::string_view& text, char separator) {
   const std::size_t at = text.find(separator);
   const std::string_view part = text.substr(0, at);
   text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
-  return trimmed(part);
+  return net::trim(part);
 }
 
 // An entry of an Accept header, in lower case: "text/plain;version=0.0.4;q=0.5".
@@ -162,7 +151,7 @@ Accepted read_entry(std::string_view entry) {
   while (!entry.empty()) {
     std::string_view parameter = take_part(entry, ';');
     const std::string_view name = take_part(parameter, '=');
-    const std::string_view value = trimmed(parameter);
+    const std::string_view value = net::trim(parameter);
     if (name == "version") {
       accepted.version = value;
     } else if (name == "q") {

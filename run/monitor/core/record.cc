@@ -16,8 +16,6 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kMostClassNames = 64;
-// A run's settings are nested objects; its model's layers are one level deeper.
-constexpr std::size_t kMostRecordDepth = 6;
 
 OrderedJson begin(std::string_view kind, double time) { return {{"kind", kind}, {"time", time}}; }
 

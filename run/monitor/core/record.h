@@ -23,6 +23,8 @@ namespace disttf::roles {
 
 // The length of a line without its end: a write to a pipe is atomic up to PIPE_BUF, 4096.
 inline constexpr std::size_t kMaxRecordBytes = 4000;
+// A run's settings are nested objects; its model's layers are one level deeper.
+inline constexpr std::size_t kMostRecordDepth = 6;
 
 // Each to_line() returns a line without its end. `time`: of the observation.
 

@@ -6,14 +6,12 @@
 
 #include "data/json/json_text.h"
 #include "net/wire/text.h"
+#include "run/monitor/core/record.h"
 
 namespace disttf::roles {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-// A run's settings are nested objects; the layers of its model are deeper.
-constexpr std::size_t kMostDepth = 6;
 
 enum class FieldType : std::uint8_t { kTime, kNumber, kCount, kText, kObject, kList };
 
@@ -52,44 +50,29 @@ constexpr const char* kProgramLoss = "validation_loss";
 constexpr std::array<const char*, 2> kSets = {"validation", "test"};
 constexpr std::array<const char*, 3> kMeasures = {"loss", "accuracy", "absolute_error"};
 
-const char* described(FieldType type) {
-  switch (type) {
-    case FieldType::kTime:
-      return "a number";
-    case FieldType::kNumber:
-      return "a number, or null";
-    case FieldType::kCount:
-      return "a whole number of at least 0";
-    case FieldType::kText:
-      return "text";
-    case FieldType::kObject:
-      return "an object";
-    case FieldType::kList:
-      break;
-  }
-  return "a list";
-}
+struct TypeOfField {
+  const char* described;
+  bool (*is_of)(const OrderedJson& value);
+};
+// By FieldType.
+constexpr std::array<TypeOfField, 6> kTypesOfFields = {{
+    {"a number", [](const OrderedJson& value) { return value.is_number(); }},
+    {"a number, or null",
+     [](const OrderedJson& value) { return value.is_number() || value.is_null(); }},
+    {"a whole number of at least 0",
+     [](const OrderedJson& value) { return value.is_number_unsigned(); }},
+    {"text", [](const OrderedJson& value) { return value.is_string(); }},
+    {"an object", [](const OrderedJson& value) { return value.is_object(); }},
+    {"a list", [](const OrderedJson& value) { return value.is_array(); }},
+}};
 
-bool is_of(const OrderedJson& value, FieldType type) {
-  switch (type) {
-    case FieldType::kTime:
-      return value.is_number();
-    case FieldType::kNumber:
-      return value.is_number() || value.is_null();
-    case FieldType::kCount:
-      return value.is_number_unsigned();
-    case FieldType::kText:
-      return value.is_string();
-    case FieldType::kObject:
-      return value.is_object();
-    case FieldType::kList:
-      break;
-  }
-  return value.is_array();
+const TypeOfField& type_row(FieldType type) {
+  return kTypesOfFields[static_cast<std::size_t>(type)];
 }
 
 std::string wrong_field(const std::string& name, const OrderedJson& value, FieldType type) {
-  return name + " is " + net::quoted(data::json_text(value)) + "; expected " + described(type);
+  return name + " is " + net::quoted(data::json_text(value)) + "; expected " +
+         type_row(type).described;
 }
 
 // Empty if the field is right, else a sentence. `name`: of the field in the sentence.
@@ -97,9 +80,9 @@ std::string check_field(const OrderedJson& in, const char* key, FieldType type, 
                         const std::string& name) {
   const auto found = in.find(key);
   if (found == in.end()) {
-    return is_needed ? name + " is missing; expected " + described(type) : std::string();
+    return is_needed ? name + " is missing; expected " + type_row(type).described : std::string();
   }
-  return is_of(*found, type) ? std::string() : wrong_field(name, *found, type);
+  return type_row(type).is_of(*found) ? std::string() : wrong_field(name, *found, type);
 }
 
 std::string check_measures(const OrderedJson& record) {
@@ -176,7 +159,7 @@ RecordLine from_metrics(const OrderedJson& line) {
 }  // namespace
 
 RecordLine read_record_line(std::string_view line) {
-  OrderedJson record = data::parse_ordered_json(line, kMostDepth);
+  OrderedJson record = data::parse_ordered_json(line, kMostRecordDepth);
   if (!record.is_object()) {
     return {.record = {}, .why = net::quoted(line) + " is not a JSON object"};
   }

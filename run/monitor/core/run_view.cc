@@ -35,7 +35,7 @@ void keep(Container& kept, const OrderedJson& record, std::size_t most) {
 
 void Series::add(std::uint64_t step, double time, double value) {
   // The run was rolled back: the later points are void.
-  if (!steps_.empty() && steps_.back() >= step) {
+  if (!samples_.empty() && samples_.back().step >= step) {
     drop_from(step);
   }
   if (skipped_ + 1 < stride_) {
@@ -43,52 +43,50 @@ void Series::add(std::uint64_t step, double time, double value) {
     return;
   }
   skipped_ = 0;
-  steps_.push_back(step);
-  times_.push_back(time);
-  values_.push_back(value);
-  if (steps_.size() >= kMostPoints) {
+  samples_.push_back({step, time, value});
+  if (samples_.size() >= kMostPoints) {
     thin();
   }
 }
 
 void Series::put(std::uint64_t step, double time, double value) {
-  const auto at = std::ranges::lower_bound(steps_, step) - steps_.begin();
-  if (static_cast<std::size_t>(at) == steps_.size()) {
+  const auto at = std::ranges::lower_bound(samples_, step, {}, &Sample::step);
+  if (at == samples_.end()) {
     add(step, time, value);
-  } else if (steps_[static_cast<std::size_t>(at)] != step) {
-    steps_.insert(steps_.begin() + at, step);
-    times_.insert(times_.begin() + at, time);
-    values_.insert(values_.begin() + at, value);
-    if (steps_.size() >= kMostPoints) {
+  } else if (at->step != step) {
+    samples_.insert(at, {step, time, value});
+    if (samples_.size() >= kMostPoints) {
       thin();
     }
   }
 }
 
 void Series::drop_from(std::uint64_t step) {
-  const auto at = static_cast<std::size_t>(std::ranges::lower_bound(steps_, step) - steps_.begin());
-  steps_.resize(at);
-  times_.resize(at);
-  values_.resize(at);
+  samples_.erase(std::ranges::lower_bound(samples_, step, {}, &Sample::step), samples_.end());
 }
 
 void Series::thin() {
-  const std::size_t half = steps_.size() / 2;
+  const std::size_t half = samples_.size() / 2;
   for (std::size_t each = 0; each < half; ++each) {
     // Every second point goes, and from now on only every stride-th one comes, so that the points
     // stay evenly spaced.
-    steps_[each] = steps_[2 * each];
-    times_[each] = times_[2 * each];
-    values_[each] = values_[2 * each];
+    samples_[each] = samples_[2 * each];
   }
-  steps_.resize(half);
-  times_.resize(half);
-  values_.resize(half);
+  samples_.resize(half);
   stride_ *= 2;
 }
 
 nlohmann::ordered_json Series::json() const {
-  return {{"steps", steps_}, {"times", times_}, {"values", values_}};
+  const auto column = [this](auto field) {
+    OrderedJson values = OrderedJson::array();
+    for (const Sample& sample : samples_) {
+      values.push_back(sample.*field);
+    }
+    return values;
+  };
+  return {{"steps", column(&Sample::step)},
+          {"times", column(&Sample::time)},
+          {"values", column(&Sample::value)}};
 }
 
 // -------------------------------------------------------------------------------------------- view
@@ -296,12 +294,6 @@ std::string RunView::json() const {
   json["result"] = result_;
   json["id"] = id_;
   return data::json_text(json);
-}
-
-const OrderedJson& RunView::task(const std::string& name) const {
-  static const OrderedJson kNone;
-  const auto found = tasks_.find(name);
-  return found == tasks_.end() ? kNone : found->second;
 }
 
 std::string RunView::slowest() const {

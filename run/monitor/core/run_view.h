@@ -27,15 +27,18 @@ class Series {
   void put(std::uint64_t step, double time, double value);
   // Removes steps that a resumed run repeats.
   void drop_from(std::uint64_t step);
-  [[nodiscard]] bool empty() const noexcept { return steps_.empty(); }
+  [[nodiscard]] bool empty() const noexcept { return samples_.empty(); }
   [[nodiscard]] nlohmann::ordered_json json() const;
 
  private:
+  struct Sample {
+    std::uint64_t step = 0;
+    double time = 0;
+    double value = 0;
+  };
   void thin();
 
-  std::vector<std::uint64_t> steps_;
-  std::vector<double> times_;
-  std::vector<double> values_;
+  std::vector<Sample> samples_;
   std::uint64_t stride_ = 1;  // one out of so many values is kept
   std::uint64_t skipped_ = 0;
 };
@@ -59,11 +62,8 @@ class RunView {
   // One line, without its end.
   [[nodiscard]] std::string json() const;
 
-  // The newest facts about a task ("worker:1"); null if there are none.
-  [[nodiscard]] const Json& task(const std::string& name) const;
   // "worker:3 is 41 % slower: backward"; empty: no task is slow, or there are no measures.
   [[nodiscard]] std::string slowest() const;
-  [[nodiscard]] const Json& now() const noexcept { return now_; }
 
  private:
   void take_run(const Json& record);

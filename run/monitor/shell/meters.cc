@@ -35,6 +35,15 @@ struct OfRange {
   }
 };
 
+// Makes a group at its first use, so that a task exports only metrics that it has.
+template <typename Group>
+Group& made_once(std::unique_ptr<Group>& group, MetricRegistry& metrics) {
+  if (!group) {
+    group = std::make_unique<Group>(metrics);
+  }
+  return *group;
+}
+
 }  // namespace
 
 Codec codec_of(std::uint16_t flags) noexcept {
@@ -152,37 +161,13 @@ Meters::Meters(std::string task, std::string_view version, std::string_view isa)
                                      {.name = "isa", .value = std::string(isa)}});
 }
 
-// Each group is made at its first use, so that a task exports only metrics that it has.
-TrainerMeters& Meters::trainer() {
-  if (!trainer_) {
-    trainer_ = std::make_unique<TrainerMeters>(metrics_);
-  }
-  return *trainer_;
-}
-
-EvaluatorMeters& Meters::evaluator() {
-  if (!evaluator_) {
-    evaluator_ = std::make_unique<EvaluatorMeters>(metrics_);
-  }
-  return *evaluator_;
-}
-
-ByteMeters& Meters::ps_bytes() {
-  if (!ps_bytes_) {
-    ps_bytes_ = std::make_unique<ByteMeters>(metrics_);
-  }
-  return *ps_bytes_;
-}
+TrainerMeters& Meters::trainer() { return made_once(trainer_, metrics_); }
+EvaluatorMeters& Meters::evaluator() { return made_once(evaluator_, metrics_); }
+ByteMeters& Meters::ps_bytes() { return made_once(ps_bytes_, metrics_); }
+CheckpointMeters& Meters::checkpoints() { return made_once(checkpoints_, metrics_); }
 
 TrainerMeters* trainer_meters(const Task& task) {
   return task.meters == nullptr ? nullptr : &task.meters->trainer();
-}
-
-CheckpointMeters& Meters::checkpoints() {
-  if (!checkpoints_) {
-    checkpoints_ = std::make_unique<CheckpointMeters>(metrics_);
-  }
-  return *checkpoints_;
 }
 
 }  // namespace disttf::roles

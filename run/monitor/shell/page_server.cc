@@ -149,13 +149,10 @@ std::vector<std::string> verbs_of(const PageThread::Changes& changes) {
 
 net::HttpReply answer_change(const PageThread::Changes& changes,
                              const net::HttpServerRequest& request) {
-  const std::function<std::string()>* change = nullptr;
-  for (const Verb& verb : kVerbs) {
-    if (request.path == "/v1/" + std::string(verb.name)) {
-      change = &(changes.*verb.change);
-    }
-  }
-  if (change == nullptr || !*change) {
+  const auto verb = std::ranges::find_if(kVerbs, [&request](const Verb& each) {
+    return request.path == "/v1/" + std::string(each.name);
+  });
+  if (verb == kVerbs.end() || !(changes.*verb->change)) {
     return net::error_reply(net::http_status::kNotFound,
                             net::quoted(request.path) + " is not there");
   }
@@ -163,7 +160,7 @@ net::HttpReply answer_change(const PageThread::Changes& changes,
   if (request.method != "POST") {
     return net::error_reply(net::http_status::kMethodNotAllowed, request.path + " takes POST");
   }
-  return {.body = data::json_text(nlohmann::json{{"message", (*change)()}}) + "\n"};
+  return {.body = data::json_text(nlohmann::json{{"message", (changes.*verb->change)()}}) + "\n"};
 }
 
 }  // namespace

@@ -44,7 +44,6 @@ class RecordedRun {
   // display continues.
   void read_on();
 
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] RecordFeed& feed() noexcept { return feed_; }
 
  private:
