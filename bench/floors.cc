@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/benchmarks.h"
-#include "math/products.h"
+#include "bench/products.h"
 
 namespace disttf::bench {
 namespace {
@@ -91,7 +91,7 @@ void pass_line(benchmark::State& state) {
 }
 
 void products(benchmark::State& state, const std::string& model, math::ComputeDtype dtype) {
-  math::StepProducts step(bench_model(model), kBatch, math::supported_isas().front(), dtype);
+  StepProducts step(bench_model(model), kBatch, math::supported_isas().front(), dtype);
   for (auto _ : state) {
     step.run();
   }

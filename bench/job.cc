@@ -16,7 +16,7 @@
 
 #include "bench/benchmarks.h"
 #include "bench/launch.h"
-#include "math/products.h"
+#include "bench/products.h"
 
 namespace disttf::bench {
 namespace {
@@ -79,7 +79,7 @@ double products_on_two_cores(const Limit& limit) {
   constexpr std::chrono::milliseconds kDuration{500};
   const auto deadline = std::chrono::steady_clock::now() + kDuration;
   const auto work = [&](double& images) {
-    math::StepProducts step(bench_model(limit.model), limit.batch, math::supported_isas().front());
+    StepProducts step(bench_model(limit.model), limit.batch, math::supported_isas().front());
     const auto begin = std::chrono::steady_clock::now();
     std::size_t steps = 0;
     for (; std::chrono::steady_clock::now() < deadline || steps == 0; ++steps) {

@@ -93,10 +93,6 @@ Bf16Multiplier multiplier_beside_avx512() noexcept {
 
 std::string_view isa_name(Isa isa) noexcept { return name_of(kIsaNames, isa); }
 
-std::optional<Isa> isa_from_name(std::string_view name) noexcept {
-  return value_of<Isa>(kIsaNames, name);
-}
-
 std::span<const Isa> supported_isas() noexcept {
   // Detected once per process; every later call only reads, so no lock is needed.
   static const IsaList kList = detect();
@@ -125,10 +121,6 @@ const Kernels& kernels(Isa isa) noexcept {
 
 std::string_view compute_dtype_name(ComputeDtype dtype) noexcept {
   return name_of(kComputeDtypeNames, dtype);
-}
-
-std::optional<ComputeDtype> compute_dtype_from_name(std::string_view name) noexcept {
-  return value_of<ComputeDtype>(kComputeDtypeNames, name);
 }
 
 bool can_multiply(Isa isa, ComputeDtype dtype) noexcept {

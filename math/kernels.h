@@ -12,7 +12,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -22,8 +21,7 @@ namespace disttf::math {
 enum class Isa : std::uint8_t { kGeneric, kAvx2, kAvx512, kNeon };
 inline constexpr std::array<std::string_view, 4> kIsaNames = {"generic", "avx2", "avx512", "neon"};
 
-[[nodiscard]] std::string_view isa_name(Isa isa) noexcept;                       // "generic", ...
-[[nodiscard]] std::optional<Isa> isa_from_name(std::string_view name) noexcept;  // its inverse
+[[nodiscard]] std::string_view isa_name(Isa isa) noexcept;  // "generic", ...
 // The sets that this binary contains and this CPU can run, fastest (the default) first.
 [[nodiscard]] std::span<const Isa> supported_isas() noexcept;
 
@@ -33,7 +31,6 @@ enum class ComputeDtype : std::uint8_t { kF32, kBf16 };
 inline constexpr std::array<std::string_view, 2> kComputeDtypeNames = {"f32", "bf16"};
 
 [[nodiscard]] std::string_view compute_dtype_name(ComputeDtype dtype) noexcept;  // "f32", "bf16"
-[[nodiscard]] std::optional<ComputeDtype> compute_dtype_from_name(std::string_view name) noexcept;
 // Whether a set supports the type: bfloat16 needs fused multiply-adds, which the generic set lacks.
 [[nodiscard]] bool can_multiply(Isa isa, ComputeDtype dtype) noexcept;
 

@@ -60,10 +60,6 @@ std::string_view rate_decay_name(RateDecay decay) noexcept {
   return name_of(kRateDecayNames, decay);
 }
 
-std::optional<RateDecay> rate_decay_from_name(std::string_view name) noexcept {
-  return value_of<RateDecay>(kRateDecayNames, name);
-}
-
 float rate_factor(const RateSchedule& schedule, std::uint64_t step) noexcept {
   assert(step < schedule.steps && schedule.warmup_steps < schedule.steps);
   // The decay covers the steps after the warm-up, so it ends with the run whatever the warm-up's

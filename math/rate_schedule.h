@@ -20,7 +20,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 namespace disttf::math {
@@ -29,7 +28,6 @@ enum class RateDecay : std::uint8_t { kLinear, kNone, kCosine, kOneCycle };
 inline constexpr std::array<std::string_view, 4> kRateDecayNames = {"linear", "none", "cosine",
                                                                     "one_cycle"};
 [[nodiscard]] std::string_view rate_decay_name(RateDecay decay) noexcept;
-[[nodiscard]] std::optional<RateDecay> rate_decay_from_name(std::string_view name) noexcept;
 
 struct RateSchedule {
   RateDecay decay = RateDecay::kLinear;

@@ -62,9 +62,8 @@ class HttpRequestParser {
 
   [[nodiscard]] bool complete() const noexcept { return complete_; }
   [[nodiscard]] bool head_complete() const noexcept { return head_complete_; }
-  // Whether any byte has come, and whether bytes came that follow the request.
+  // Whether any byte has come.
   [[nodiscard]] bool begun() const noexcept { return lines_.begun(); }
-  [[nodiscard]] bool has_excess() const noexcept { return has_excess_; }
   // Whether the client accepts another reply on this connection. REQUIRES: complete().
   [[nodiscard]] bool may_stay_open() const noexcept { return may_stay_open_ && !has_excess_; }
   // Whether the client waits for "100 Continue" before it sends the body. REQUIRES:

@@ -131,11 +131,6 @@ std::string to_string(const Url& url) {
   return std::string(scheme_name(url.scheme)) + "://" + authority(url) + url.target;
 }
 
-std::string_view last_segment(const Url& url) noexcept {
-  const std::string_view path = std::string_view(url.target).substr(0, url.target.find('?'));
-  return path.substr(path.rfind('/') + 1);
-}
-
 std::optional<Url> read_url(std::string_view text, std::string& why) {
   if (!is_url_text(text, why)) return std::nullopt;
   const std::size_t mark = text.find("://");

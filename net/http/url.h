@@ -31,8 +31,6 @@ struct Url {
 [[nodiscard]] std::string host_and_port(const Url& url);
 // The URL in normal form: parse_url(to_string(url)) returns url again.
 [[nodiscard]] std::string to_string(const Url& url);
-// The last segment of the path, without the query: "" for ".../mnist/".
-[[nodiscard]] std::string_view last_segment(const Url& url) noexcept;
 
 // For text from outside (a Location header). nullopt: `why` is half a sentence ("has no host") to
 // follow the name and value of the text.

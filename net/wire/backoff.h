@@ -4,6 +4,7 @@
 // A pure function of the engine and the number of calls. Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <random>
 
@@ -20,7 +21,13 @@ class Backoff {
   explicit Backoff(std::mt19937_64 engine) noexcept : engine_(engine) {}
 
   // Uniform in [1 ms, ceiling]; the ceiling starts at kFirst and doubles up to kLongest.
-  [[nodiscard]] std::chrono::milliseconds next();
+  [[nodiscard]] std::chrono::milliseconds next() {
+    // Not below 1 ms: a delay of 0 would make a failing peer spin.
+    std::uniform_int_distribution<std::chrono::milliseconds::rep> delay(1, ceiling_.count());
+    const std::chrono::milliseconds result{delay(engine_)};
+    ceiling_ = std::min(2 * ceiling_, kLongest);
+    return result;
+  }
   // After a success: the next failure starts at kFirst again.
   void reset() noexcept { ceiling_ = kFirst; }
 

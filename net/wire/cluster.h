@@ -18,11 +18,6 @@ namespace disttf::net {
 
 enum class Job : std::uint8_t { kPs = 1, kWorker = 2, kChief = 3, kEvaluator = 4 };
 
-// Whether a byte from the wire is a job.
-[[nodiscard]] constexpr bool is_job(std::uint8_t value) noexcept {
-  return value >= static_cast<std::uint8_t>(Job::kPs) &&
-         value <= static_cast<std::uint8_t>(Job::kEvaluator);
-}
 [[nodiscard]] std::string_view job_name(Job job) noexcept;  // "ps", "worker", "chief", "evaluator"
 // In any letter case; "master" is chief.
 [[nodiscard]] std::optional<Job> job_from_name(std::string_view name) noexcept;

@@ -3,7 +3,6 @@
 // Pure; callable from any thread. A reader never reads past its bytes: it fails and stays failed.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -81,14 +80,6 @@ class ByteReader {
     const T value = load_le<T>(rest_);
     rest_ = rest_.subspan(sizeof(T));
     return value;
-  }
-  void get_bytes(std::span<std::byte> out) noexcept {
-    if (rest_.size() < out.size()) {
-      fail();
-      return;
-    }
-    std::copy_n(rest_.begin(), out.size(), out.begin());
-    rest_ = rest_.subspan(out.size());
   }
   [[nodiscard]] std::span<const std::byte> rest() const noexcept { return rest_; }
   [[nodiscard]] bool ok() const noexcept { return ok_; }

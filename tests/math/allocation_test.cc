@@ -6,9 +6,9 @@
 #include <new>
 #include <vector>
 
+#include "bench/products.h"
 #include "math/model.h"
 #include "math/optimizer.h"
-#include "math/products.h"
 #include "tests/math/isa_test.h"
 #include "tests/math/made_up.h"
 
@@ -120,17 +120,17 @@ TEST_P(Allocation, DoesNotHappenInAStepOfBatchNorm) {
 }
 
 TEST_P(Allocation, DoesNotHappenInTheBareProducts) {
-  StepProducts products({}, 100, isa());
+  bench::StepProducts products({}, 100, isa());
   EXPECT_EQ(count([&] { products.run(); }), 0U);
   if (can_multiply(isa(), ComputeDtype::kBf16)) {
-    StepProducts bf16({}, 100, isa(), ComputeDtype::kBf16);
+    bench::StepProducts bf16({}, 100, isa(), ComputeDtype::kBf16);
     EXPECT_EQ(count([&] { bf16.run(); }), 0U);
   }
 }
 
 // 784-100-10: forward 784x100 and 100x10; backward both again, and 100x10 for the hidden layer.
 TEST(StepProducts, CountsTwoOperationsAMultiplyAdd) {
-  const StepProducts products({}, 50, Isa::kGeneric);
+  const bench::StepProducts products({}, 50, Isa::kGeneric);
   EXPECT_EQ(products.operations(), 2.0 * 50 * (2 * 784 * 100 + 3 * 100 * 10));
 }
 

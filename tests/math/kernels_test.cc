@@ -10,6 +10,7 @@
 
 #include "math/aligned.h"
 #include "math/kernels_table.h"
+#include "math/names.h"
 #include "tests/math/isa_test.h"
 #include "tests/math/made_up.h"
 
@@ -18,13 +19,13 @@ namespace {
 
 TEST(Isa, NamesComeBack) {
   for (const Isa isa : kEveryIsa) {
-    EXPECT_EQ(isa_from_name(isa_name(isa)), isa);
+    EXPECT_EQ(value_of<Isa>(kIsaNames, isa_name(isa)), isa);
   }
 }
 
 TEST(Isa, UnknownNameIsNone) {
-  EXPECT_EQ(isa_from_name("avx"), std::nullopt);
-  EXPECT_EQ(isa_from_name(""), std::nullopt);
+  EXPECT_EQ(value_of<Isa>(kIsaNames, "avx"), std::nullopt);
+  EXPECT_EQ(value_of<Isa>(kIsaNames, ""), std::nullopt);
 }
 
 TEST(Isa, GenericIsSupportedEverywhereAndNeverPreferred) {

@@ -16,6 +16,7 @@
 #include "math/denormals.h"
 #include "math/kernels.h"
 #include "math/kernels_table.h"
+#include "math/names.h"
 #include "math/products_trial.h"
 #include "math/random.h"
 #include "math/rounding.h"
@@ -298,9 +299,9 @@ TEST(ProductsTrial, TakesEveryWayToMultiply) {
 
 TEST(ComputeDtype, NamesComeBack) {
   for (const ComputeDtype dtype : {ComputeDtype::kF32, ComputeDtype::kBf16}) {
-    EXPECT_EQ(compute_dtype_from_name(compute_dtype_name(dtype)), dtype);
+    EXPECT_EQ(value_of<ComputeDtype>(kComputeDtypeNames, compute_dtype_name(dtype)), dtype);
   }
-  EXPECT_EQ(compute_dtype_from_name("bfloat16"), std::nullopt);
+  EXPECT_EQ(value_of<ComputeDtype>(kComputeDtypeNames, "bfloat16"), std::nullopt);
 }
 
 TEST(ComputeDtype, SaysWhatMultipliesBf16) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "math/names.h"
 #include "math/optimizer.h"
 #include "math/optimizer_rules.h"
 #include "tests/math/isa_test.h"
@@ -21,11 +22,11 @@ namespace {
 
 TEST(RateDecay, NamesAreReadBack) {
   for (const std::string_view name : kRateDecayNames) {
-    const std::optional<RateDecay> decay = rate_decay_from_name(name);
+    const std::optional<RateDecay> decay = value_of<RateDecay>(kRateDecayNames, name);
     ASSERT_TRUE(decay.has_value()) << name;
     EXPECT_EQ(rate_decay_name(*decay), name);
   }
-  EXPECT_EQ(rate_decay_from_name("polynomial"), std::nullopt);
+  EXPECT_EQ(value_of<RateDecay>(kRateDecayNames, "polynomial"), std::nullopt);
 }
 
 struct Point {
@@ -137,9 +138,11 @@ TEST(RateFactor, NeverLeavesZeroToOne) {
     for (const std::uint64_t steps : {1U, 2U, 3U, 4U, 5U, 100U}) {
       for (std::uint64_t warmup = 0; warmup < steps; ++warmup) {
         for (std::uint64_t step = 0; step < steps; ++step) {
-          const float factor = rate_factor(
-              {.decay = rate_decay_from_name(name).value(), .steps = steps, .warmup_steps = warmup},
-              step);
+          const float factor =
+              rate_factor({.decay = value_of<RateDecay>(kRateDecayNames, name).value(),
+                           .steps = steps,
+                           .warmup_steps = warmup},
+                          step);
           ASSERT_TRUE(factor >= 0 && factor <= 1)
               << name << ", step " << step << " of " << steps << ", warm-up " << warmup;
         }

@@ -11,15 +11,15 @@
 #include "math/kernels.h"
 #include "math/model.h"
 
-namespace disttf::math {
+namespace disttf::bench {
 
 // Not thread-safe. Allocates all memory in the constructor.
 class StepProducts {
  public:
   // REQUIRES: batch > 0; isa is in supported_isas(); can_multiply(isa, dtype). Throws as
   // validate(spec) does.
-  StepProducts(const ModelSpec& spec, std::size_t batch, Isa isa,
-               ComputeDtype dtype = ComputeDtype::kF32);
+  StepProducts(const math::ModelSpec& spec, std::size_t batch, math::Isa isa,
+               math::ComputeDtype dtype = math::ComputeDtype::kF32);
   ~StepProducts();
   StepProducts(const StepProducts&) = delete;
   StepProducts& operator=(const StepProducts&) = delete;
@@ -34,4 +34,4 @@ class StepProducts {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace disttf::math
+}  // namespace disttf::bench

@@ -1,4 +1,4 @@
-#include "math/products.h"
+#include "bench/products.h"
 
 #include <cassert>
 #include <vector>
@@ -7,13 +7,13 @@
 #include "math/kernels_table.h"
 #include "math/model_spec.h"
 
-namespace disttf::math {
+namespace disttf::bench {
 namespace {
 
 // A layer's matrices, filled with small numbers of both signs: zeros could favour the arithmetic,
 // and denormals would slow it down.
-AlignedVector made_up(std::size_t size) {
-  AlignedVector values(size);
+math::AlignedVector made_up(std::size_t size) {
+  math::AlignedVector values(size);
   for (std::size_t i = 0; i < size; ++i) {
     values.data()[i] = 0.01F * (static_cast<float>(i % 17) - 8.0F);
   }
@@ -24,27 +24,28 @@ AlignedVector made_up(std::size_t size) {
 
 struct StepProducts::Impl {
   struct Layer {
-    std::size_t rows;             // of the batch, or their positions for a convolution
-    std::size_t inputs;           // of each sum
-    std::size_t units;            // of a row
-    AlignedVector input;          // [rows, inputs]
-    AlignedVector weights;        // [inputs, units]
-    AlignedVector output;         // [rows, units]
-    AlignedVector output_delta;   // [rows, units]
-    AlignedVector input_delta;    // [rows, inputs]
-    AlignedVector weights_delta;  // [inputs, units]
+    std::size_t rows;                   // of the batch, or their positions for a convolution
+    std::size_t inputs;                 // of each sum
+    std::size_t units;                  // of a row
+    math::AlignedVector input;          // [rows, inputs]
+    math::AlignedVector weights;        // [inputs, units]
+    math::AlignedVector output;         // [rows, units]
+    math::AlignedVector output_delta;   // [rows, units]
+    math::AlignedVector input_delta;    // [rows, inputs]
+    math::AlignedVector weights_delta;  // [inputs, units]
   };
-  const Products& products;
+  const math::Products& products;
   std::vector<Layer> layers;
-  AlignedVector scratch;
+  math::AlignedVector scratch;
 };
 
-StepProducts::StepProducts(const ModelSpec& spec, std::size_t batch, Isa isa, ComputeDtype dtype)
-    : impl_(new Impl{.products = products(isa, dtype),
+StepProducts::StepProducts(const math::ModelSpec& spec, std::size_t batch, math::Isa isa,
+                           math::ComputeDtype dtype)
+    : impl_(new Impl{.products = math::products(isa, dtype),
                      .layers = {},
-                     .scratch = AlignedVector(kProductScratchFloats)}) {
+                     .scratch = math::AlignedVector(math::kProductScratchFloats)}) {
   assert(batch > 0);
-  for (const PlacedLayer& placed : make_layers(spec)) {
+  for (const math::PlacedLayer& placed : math::make_layers(spec)) {
     const std::size_t inputs = placed.layer->gradient_rows();
     if (inputs == 0) {
       continue;
@@ -58,17 +59,17 @@ StepProducts::StepProducts(const ModelSpec& spec, std::size_t batch, Isa isa, Co
                              .units = units,
                              .input = made_up(rows * inputs),
                              .weights = made_up(inputs * units),
-                             .output = AlignedVector(rows * units),
+                             .output = math::AlignedVector(rows * units),
                              .output_delta = made_up(rows * units),
-                             .input_delta = AlignedVector(rows * inputs),
-                             .weights_delta = AlignedVector(inputs * units)});
+                             .input_delta = math::AlignedVector(rows * inputs),
+                             .weights_delta = math::AlignedVector(inputs * units)});
   }
 }
 
 StepProducts::~StepProducts() = default;
 
 void StepProducts::run() noexcept {
-  const Products& products = impl_->products;
+  const math::Products& products = impl_->products;
   float* scratch = impl_->scratch.data();
   std::vector<Impl::Layer>& layers = impl_->layers;
   for (Impl::Layer& layer : layers) {
@@ -101,4 +102,4 @@ double StepProducts::operations() const noexcept {
   return sum;
 }
 
-}  // namespace disttf::math
+}  // namespace disttf::bench
