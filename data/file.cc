@@ -43,14 +43,12 @@ FileDescriptor open_for_reading(const std::filesystem::path& path, struct stat& 
   return file;
 }
 
-std::vector<std::uint8_t> read_open_file(const FileDescriptor& file, std::size_t size_bytes,
-                                         const std::filesystem::path& path) {
-  std::vector<std::uint8_t> bytes(size_bytes);
+std::size_t read_at(const FileDescriptor& file, std::uint64_t offset, std::span<std::byte> to,
+                    const std::filesystem::path& path) {
   std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t count =
-        ::pread(file.number(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
-    // The file was shortened meanwhile; the caller compares the size.
+  while (done < to.size()) {
+    const ssize_t count = ::pread(file.number(), to.data() + done, to.size() - done,
+                                  static_cast<off_t>(offset + done));
     if (count == 0) break;
     if (count > 0) {
       done += static_cast<std::size_t>(count);
@@ -58,7 +56,14 @@ std::vector<std::uint8_t> read_open_file(const FileDescriptor& file, std::size_t
       fail(errno, "cannot read " + path.string());
     }
   }
-  bytes.resize(done);
+  return done;
+}
+
+std::vector<std::uint8_t> read_open_file(const FileDescriptor& file, std::size_t size_bytes,
+                                         const std::filesystem::path& path) {
+  std::vector<std::uint8_t> bytes(size_bytes);
+  // The file may have been shortened meanwhile; the caller compares the size.
+  bytes.resize(read_at(file, 0, std::as_writable_bytes(std::span(bytes)), path));
   return bytes;
 }
 

@@ -48,6 +48,11 @@ class FileDescriptor {
 [[nodiscard]] FileDescriptor open_for_reading(const std::filesystem::path& path,
                                               struct stat& status);
 
+// Reads from `offset` on, until `to` is full or the file ends; returns the number of bytes. `path`
+// is for error messages.
+std::size_t read_at(const FileDescriptor& file, std::uint64_t offset, std::span<std::byte> to,
+                    const std::filesystem::path& path);
+
 // Returns the first `size_bytes` of an open file, fewer if the file is shorter. `path` is for error
 // messages.
 [[nodiscard]] std::vector<std::uint8_t> read_open_file(const FileDescriptor& file,

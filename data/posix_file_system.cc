@@ -25,18 +25,7 @@ class PosixOpenFile final : public OpenFile {
     return static_cast<std::uint64_t>(status_.st_size);
   }
   [[nodiscard]] std::size_t read(std::uint64_t offset, std::span<std::byte> to) const override {
-    std::size_t done = 0;
-    while (done < to.size()) {
-      const ssize_t count = ::pread(file_.number(), to.data() + done, to.size() - done,
-                                    static_cast<off_t>(offset + done));
-      if (count == 0) break;
-      if (count > 0) {
-        done += static_cast<std::size_t>(count);
-      } else if (errno != EINTR) {
-        give_up("cannot read " + path_.string());
-      }
-    }
-    return done;
+    return read_at(file_, offset, to, path_);
   }
 
  private:

@@ -108,9 +108,7 @@ CLI::Validator one_of(std::vector<std::string> names) {
 CLI::Validator boolean() {
   return {[](std::string& text) -> std::string {
             // Scripts in Python pass True and False.
-            std::string lower = text;
-            std::transform(lower.begin(), lower.end(), lower.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+            std::string lower = net::to_lower(text);
             if (lower != "true" && lower != "false") {
               return net::quoted(text) + " is not true or false";
             }

@@ -190,15 +190,6 @@ std::string plain_text(std::string_view description) {
   return text;
 }
 
-std::string document_text(std::string_view description) {
-  if (!description.ends_with(']')) {
-    return std::string(description);
-  }
-  const std::size_t bracket = description.rfind(" [");
-  return std::string(description.substr(0, bracket)) + "; default: " +
-         std::string(description.substr(bracket + 2, description.size() - bracket - 3));
-}
-
 void show_plain_help(CLI::App& app, std::vector<Example> examples) {
   app.formatter(std::make_shared<PlainFormatter>(std::move(examples)));
 }

@@ -23,9 +23,6 @@ namespace disttf {
 // with a quote.
 [[nodiscard]] std::string plain_text(std::string_view description);
 
-// "`linear`: [falls](x.md) to 0; `none`: it stays; default: no bound"
-[[nodiscard]] std::string document_text(std::string_view description);
-
 // Sets how the app's help looks: plain_text() of what its options are described by, and `examples`
 // at the end. Where all flags need more than three screens, app.help() shows the usual ones and
 // names the groups of the others, and app.help("", CLI::AppFormatMode::All) shows all.

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <filesystem>
 #include <map>
@@ -211,9 +210,7 @@ std::vector<std::string> words_first(const CLI::App& app, std::span<const std::s
 }
 
 std::optional<std::string> as_boolean(std::string_view word) {
-  std::string lower(word);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = net::to_lower(word);
   if (lower == "true" || lower == "1" || lower == "yes" || lower == "on") {
     return "true";
   }

@@ -27,18 +27,10 @@ std::size_t size_of_escaped_tilde(std::string_view text) noexcept {
   return 0;
 }
 
-std::string_view trimmed(std::string_view text) noexcept {
-  constexpr std::string_view kBlanks = " \t\r";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  return first == std::string_view::npos
-             ? std::string_view()
-             : text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
 // A line for a message, shortened.
 std::string excerpt(std::string_view line) {
   constexpr std::size_t kLongest = 60;
-  const std::string text = unescape_non_ascii(trimmed(line));
+  const std::string text = unescape_non_ascii(net::trim(line));
   return net::quoted(text.size() > kLongest ? text.substr(0, kLongest) + "..." : text);
 }
 

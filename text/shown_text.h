@@ -60,8 +60,8 @@ inline void append_utf8(std::string& out, char32_t code) {
   for (unsigned i = more; i-- > 0;) out += static_cast<char>(0x80U | (code >> (6 * i) & 0x3FU));
 }
 
-// Appends
-// , \r, \t, \x1b or \u202e for an unsafe character, and \xNN for a byte that is not a character.
+// Appends \n, \r, \t, \x1b or \u202e for an unsafe character, and \xNN for a byte that is not a
+// character.
 inline void append_escape(std::string& out, const ShownCharacter& character, char byte) {
   static constexpr std::string_view kDigits = "0123456789abcdef";
   const auto append = [&out](char kind, char32_t value, unsigned digits) {

@@ -8,6 +8,7 @@
 #include "data/own/row_source.h"
 #include "data/own/shown_text.h"
 #include "data/own/text_encoding.h"
+#include "text/shown_text.h"
 
 namespace disttf::data {
 
@@ -60,7 +61,7 @@ void Classes::note_encoding(const std::string& word, const std::string& name,
                             const std::filesystem::path& path) {
   // One warning is enough: it says how all such labels are read.
   if (!warnings_.empty() || is_utf8(word)) return;
-  warnings_.push_back(escaped(path.string()) + ": the label \"" + printable(word) +
+  warnings_.push_back(shown_text(path.string()) + ": the label \"" + printable(word) +
                       "\" is not UTF-8; such labels are read as Windows-1252, this one as \"" +
                       printable(name) + "\"");
 }

@@ -1,9 +1,8 @@
 #include "data/own/npz.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
+#include <cstdint>
 #include <system_error>
 #include <utility>
 
@@ -67,22 +66,15 @@ class FileStream final : public ByteStream {
     file_ = open_for_reading(path, status);
   }
   [[nodiscard]] std::size_t read(std::span<std::uint8_t> to) override {
-    std::size_t done = 0;
-    while (done < to.size()) {
-      const ssize_t count = ::read(file_.number(), to.data() + done, to.size() - done);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) {
-        throw std::system_error(errno, std::generic_category(), "cannot read " + path_.string());
-      }
-      if (count == 0) break;
-      done += static_cast<std::size_t>(count);
-    }
+    const std::size_t done = read_at(file_, offset_, std::as_writable_bytes(to), path_);
+    offset_ += done;
     return done;
   }
 
  private:
   std::filesystem::path path_;
   FileDescriptor file_;
+  std::uint64_t offset_ = 0;
 };
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "data/own/shown_text.h"
 #include "data/own/source_files.h"
 #include "data/posix_file_system.h"
+#include "text/shown_text.h"
 
 namespace disttf::data {
 namespace {
@@ -96,7 +97,7 @@ void say(const OwnDataHooks& hooks, const char* what, const Path& path,
   if (!hooks.on_message) {
     return;
   }
-  const std::string beginning = std::string(what) + " " + escaped(path.string()) + ": ";
+  const std::string beginning = std::string(what) + " " + shown_text(path.string()) + ": ";
   hooks.on_message(images ? beginning + kind_text(images)
                           : beginning + std::to_string(columns) +
                                 (columns == 1 ? " column" : " columns") +
@@ -158,7 +159,7 @@ class Conversion {
     });
     // Checked before the first row is read, because a conversion may take long.
     check_columns(*source, file);
-    for (const std::string& warning : source->warnings()) warnings_.push_back(escaped(warning));
+    for (const std::string& warning : source->warnings()) warnings_.push_back(shown_text(warning));
     check_room(*source);
     // Each file draws from its own row numbers, so a change of one file does not move the rows of
     // another.

@@ -11,15 +11,15 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/own/shown_text.h"
+#include "text/shown_text.h"
 
 namespace disttf::data {
 
 // A sentence for the user: which file, line and column, what was found and what is allowed. The
-// constructor applies escaped(), so no file name and no cell can forge a line of the log.
+// constructor applies shown_text(), so no file name and no cell can forge a line of the log.
 class UnusableData : public std::runtime_error {
  public:
-  explicit UnusableData(const std::string& sentence) : std::runtime_error(escaped(sentence)) {}
+  explicit UnusableData(const std::string& sentence) : std::runtime_error(shown_text(sentence)) {}
 };
 
 // Consecutive rows of a file.

@@ -1,15 +1,12 @@
 #include "data/own/shown_text.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "text/shown_text.h"
 
 namespace disttf::data {
-
-std::size_t utf8_character(std::string_view text) noexcept { return first_character(text).bytes; }
-
-std::string escaped(std::string_view text) { return shown_text(text); }
 
 std::string printable(std::string_view text) {
   constexpr std::size_t kMost = 60;
@@ -22,7 +19,7 @@ std::string printable(std::string_view text) {
   constexpr std::size_t kMostBack = 3;
   for (std::size_t back = 0; back < kMostBack && length > 0 && is_inside(length); ++back) --length;
   // Cut before the escapes are added, so that none is cut in half.
-  return escaped(text.substr(0, length)) + (text.size() > length ? "..." : "");
+  return shown_text(text.substr(0, length)) + (text.size() > length ? "..." : "");
 }
 
 }  // namespace disttf::data

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 
-#include "data/own/shown_text.h"
 #include "text/shown_text.h"
 
 namespace disttf::data {
@@ -112,7 +111,7 @@ std::string refused_encoding(std::string_view head) {
 
 bool is_utf8(std::string_view text) noexcept {
   while (!text.empty()) {
-    const std::size_t length = utf8_character(text);
+    const std::size_t length = first_character(text).bytes;
     if (length == 0) return false;
     text.remove_prefix(length);
   }

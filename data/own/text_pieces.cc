@@ -1,13 +1,11 @@
 #include "data/own/text_pieces.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
+#include <span>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "data/own/row_source.h"
@@ -98,18 +96,9 @@ bool TextPieces::read_more(std::string& text) {
       static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes_, std::max(left, kLeastRoom)));
   const std::size_t before = text.size();
   text.resize(before + room);
-  std::size_t done = 0;
-  while (done < room) {
-    const ssize_t count = ::pread(file_.number(), text.data() + before + done, room - done,
-                                  static_cast<off_t>(offset_));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      throw std::system_error(errno, std::generic_category(), "cannot read " + path_.string());
-    }
-    if (count == 0) break;
-    done += static_cast<std::size_t>(count);
-    offset_ += static_cast<std::uint64_t>(count);
-  }
+  const std::span<char> to = std::span(text).subspan(before);
+  const std::size_t done = read_at(file_, offset_, std::as_writable_bytes(to), path_);
+  offset_ += done;
   text.resize(before + done);
   return done > 0;
 }

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "data/json/json_text.h"
+#include "data/own/own_data.h"
 #include "data/own/shown_text.h"
-#include "main/commands/data_text.h"
 #include "main/commands/registry.h"
 #include "main/flag_values.h"
 #include "main/flags/flag_group.h"
@@ -24,6 +24,12 @@ namespace disttf {
 namespace {
 
 constexpr const char* kInspectGroup = "Data";
+
+// The text to print, ending with a newline. Of a table: columns, classes and first rows. Of images:
+// classes, and the first image in blocks. Both: what looks wrong.
+std::string data_text(const data::OpenedOwnData& data);
+// The same as one JSON object.
+std::string data_json(const data::OpenedOwnData& data);
 
 struct Inspection {
   roles::DataOptions data;
@@ -306,8 +312,6 @@ std::string table_json(const data::OwnData& data, const data::Dataset& dataset) 
   return data::json_text(out, {.indent = 2}) + "\n";
 }
 
-}  // namespace
-
 std::string data_text(const data::OpenedOwnData& data) {
   // Only data without images is converted, so value() cannot throw.
   return data.dataset.train.images.empty() ? table_text(data.converted.value(), data.dataset)
@@ -319,4 +323,5 @@ std::string data_json(const data::OpenedOwnData& data) {
                                            : image_data_json(data.dataset);
 }
 
+}  // namespace
 }  // namespace disttf

@@ -14,7 +14,6 @@
 
 #include "data/file.h"
 #include "data/own/row_source.h"
-#include "data/own/shown_text.h"
 #include "math/evaluation.h"
 #include "model/model_files.h"
 #include "model/predict/answer_text.h"
@@ -26,6 +25,7 @@
 #include "run/process/resource_limits.h"
 #include "run/process/stop_signal.h"
 #include "run/result_text.h"
+#include "text/shown_text.h"
 
 namespace disttf::roles {
 namespace {
@@ -336,7 +336,7 @@ int run_predict(const PredictOptions& options) {
   } catch (const data::UnusableData& error) {
     throw Failure(kBadData, error.what());
   } catch (const std::system_error& error) {
-    throw Failure(kBadData, data::escaped(error.what()));  // the message contains file names
+    throw Failure(kBadData, shown_text(error.what()));  // the message contains file names
   }
   asking.sum_up();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;

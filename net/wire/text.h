@@ -18,7 +18,7 @@ inline constexpr std::size_t kMaxShownBytes = 80;
 
 // `text` in double quotes, truncated to kMaxShownBytes with "..." after the quote. Everything but
 // printable ASCII is written as \xNN (and
-// , \t, \", \\ by their short names).
+// \n, \t, \", \\ by their short names).
 [[nodiscard]] std::string quoted(std::string_view text);
 
 // ASCII only, whatever the locale.

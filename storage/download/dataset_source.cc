@@ -16,7 +16,6 @@
 
 #include "data/checksums.h"
 #include "data/file.h"
-#include "data/own/shown_text.h"
 #include "data/posix_file_system.h"
 #include "math/random.h"
 #include "net/waiting/descriptor.h"
@@ -27,6 +26,7 @@
 #include "storage/download/download.h"
 #include "storage/store/core/store_url.h"
 #include "storage/store/shell/copy_files.h"
+#include "text/shown_text.h"
 
 namespace disttf::roles {
 namespace {
@@ -226,7 +226,7 @@ data::OpenedOwnData open_own_dataset(const DataOptions& options, const StopSigna
   } catch (const data::UnusableData& error) {
     throw Failure(kBadData, error.what());
   } catch (const std::system_error& error) {
-    throw Failure(kBadData, data::escaped(error.what()));  // the message contains file names
+    throw Failure(kBadData, shown_text(error.what()));  // the message contains file names
   }
 }
 

@@ -31,6 +31,16 @@ std::string title_of(const std::string& group) {
   return group.substr(0, std::min(group.find(" ("), group.find(':')));
 }
 
+// "`linear`: [falls](x.md) to 0; `none`: it stays [no bound]" -> "...; default: no bound"
+std::string document_text(std::string_view description) {
+  if (!description.ends_with(']')) {
+    return std::string(description);
+  }
+  const std::size_t bracket = description.rfind(" [");
+  return std::string(description.substr(0, bracket)) + "; default: " +
+         std::string(description.substr(bracket + 2, description.size() - bracket - 3));
+}
+
 // "| `--ps`, `-s` | `1` | parameter servers to start |"
 std::string row_of(const CLI::Option& option) {
   std::string names;

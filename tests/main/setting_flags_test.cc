@@ -252,12 +252,6 @@ TEST(HelpText, LeavesQuotesAndLinksToTheDocument) {
   EXPECT_EQ(plain_text(""), "");
 }
 
-TEST(HelpText, TellsTheDocumentWhatGoesWithoutTheFlag) {
-  EXPECT_EQ(document_text("`a`: [falls](x.md) to 0 [no bound]"),
-            "`a`: [falls](x.md) to 0; default: no bound");
-  EXPECT_EQ(document_text("stays"), "stays");
-}
-
 class Recipe : public testing::Test {
  protected:
   [[nodiscard]] std::string put(const std::string& text, const std::string& name = "r.toml") const {

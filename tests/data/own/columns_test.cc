@@ -7,6 +7,7 @@
 #include "data/own/class_name.h"
 #include "data/own/column_summary.h"
 #include "data/own/shown_text.h"
+#include "text/shown_text.h"
 
 namespace disttf::data {
 namespace {
@@ -94,35 +95,35 @@ TEST(RowCounters, SeeWhichColumnsCountRows) {
 // External text in the form that a log shows.
 
 TEST(ShownText, HasNoControlCharacters) {
-  EXPECT_EQ(escaped("a\nb\tc\rd"), "a\\nb\\tc\\rd");
-  EXPECT_EQ(escaped("\033]0;x\007\x7F"), "\\x1b]0;x\\x07\\u007f");
-  EXPECT_EQ(escaped("\xC2\x9B"
-                    "31m"),
+  EXPECT_EQ(shown_text("a\nb\tc\rd"), "a\\nb\\tc\\rd");
+  EXPECT_EQ(shown_text("\033]0;x\007\x7F"), "\\x1b]0;x\\x07\\u007f");
+  EXPECT_EQ(shown_text("\xC2\x9B"
+                       "31m"),
             "\\u009b31m")
       << "CSI of terminals";
-  EXPECT_EQ(escaped(std::string("a\0b", 3)), "a\\x00b");
+  EXPECT_EQ(shown_text(std::string("a\0b", 3)), "a\\x00b");
 }
 
 TEST(ShownText, HasNoCharactersThatReorderOrHideText) {
-  EXPECT_EQ(escaped("a\xE2\x80\xAE"
-                    "b"),
+  EXPECT_EQ(shown_text("a\xE2\x80\xAE"
+                       "b"),
             "a\\u202eb");
-  EXPECT_EQ(escaped("a\xE2\x81\xA6"
-                    "b"),
+  EXPECT_EQ(shown_text("a\xE2\x81\xA6"
+                       "b"),
             "a\\u2066b");
-  EXPECT_EQ(escaped("a\xE2\x80\xA8"
-                    "b"),
+  EXPECT_EQ(shown_text("a\xE2\x80\xA8"
+                       "b"),
             "a\\u2028b");
-  EXPECT_EQ(escaped("a\xE2\x80\x8B"
-                    "b"),
+  EXPECT_EQ(shown_text("a\xE2\x80\x8B"
+                       "b"),
             "a\\u200bb");
 }
 
 TEST(ShownText, IsUtf8) {
-  EXPECT_EQ(escaped("f\xC3\xBCr \xE2\x82\xAC"), "f\xC3\xBCr \xE2\x82\xAC");
-  EXPECT_EQ(escaped("f\xFCr"), "f\\xfcr");
-  EXPECT_EQ(escaped("\xC3"), "\\xc3");
-  EXPECT_EQ(escaped("\xED\xA0\x80"), "\\xed\\xa0\\x80") << "a surrogate";
+  EXPECT_EQ(shown_text("f\xC3\xBCr \xE2\x82\xAC"), "f\xC3\xBCr \xE2\x82\xAC");
+  EXPECT_EQ(shown_text("f\xFCr"), "f\\xfcr");
+  EXPECT_EQ(shown_text("\xC3"), "\\xc3");
+  EXPECT_EQ(shown_text("\xED\xA0\x80"), "\\xed\\xa0\\x80") << "a surrogate";
 }
 
 TEST(ShownText, CutsNoCharacter) {
