@@ -260,7 +260,8 @@ std::optional<std::string> program_difference(const Setting& setting, const RunC
   return math::variables_difference(mine.model.variables, theirs.model.variables, owner);
 }
 
-// Returns nullopt if it is of another release.
+}  // namespace
+
 std::optional<RunConfig> saved_config(std::string_view saved_json) {
   try {
     return run_config_from_json(saved_json);
@@ -268,8 +269,6 @@ std::optional<RunConfig> saved_config(std::string_view saved_json) {
     return std::nullopt;
   }
 }
-
-}  // namespace
 
 std::string to_json(const RunConfig& config) { return data::json_text(published(config)); }
 
@@ -429,18 +428,13 @@ bool stops_alike(const RunConfig& config, std::string_view saved_json) {
 }
 
 std::optional<std::string> other_examples(const RunConfig& config, std::string_view saved_json) {
-  math::Shape saved;
-  try {
-    saved = run_config_from_json(saved_json).model.input;
-  } catch (const std::invalid_argument&) {
-    return std::nullopt;  // of another release
-  }
+  const std::optional<RunConfig> saved = saved_config(saved_json);
   // The run goes on here: load_newest() compares the tensors as well.
-  if (saved == config.model.input) {
+  if (!saved || saved->model.input == config.model.input) {
     return std::nullopt;
   }
-  return "its model takes examples of " + math::to_string(saved) + ", and those of this run are " +
-         math::to_string(config.model.input) +
+  return "its model takes examples of " + math::to_string(saved->model.input) +
+         ", and those of this run are " + math::to_string(config.model.input) +
          "; give the data of its run or another --train_dir (a model from elsewhere gets its shape "
          "from disttf import --input and --input_layout)";
 }

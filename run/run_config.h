@@ -144,6 +144,8 @@ inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 53U;
 // Reads either form. Throws std::invalid_argument with the key, the value and what is allowed,
 // because the bytes come from a peer.
 [[nodiscard]] RunConfig run_config_from_json(std::string_view json);
+// The same; nullopt if it is of another release.
+[[nodiscard]] std::optional<RunConfig> saved_config(std::string_view saved_json);
 
 // Throws std::invalid_argument with the flag, the value and what is allowed.
 void validate(const RunConfig& config);

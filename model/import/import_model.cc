@@ -22,15 +22,8 @@ constexpr const char* kConfiguration = "disttf.configuration";
 // The configuration in disttf's metadata; none: not exported by disttf, or by another release.
 std::optional<RunConfig> exported_config(const std::map<std::string, std::string>& facts) {
   const auto found = facts.find(kConfiguration);
-  if (found == facts.end()) {
-    return std::nullopt;
-  }
-  try {
-    return run_config_from_json(found->second);
-  } catch (const std::invalid_argument&) {
-    // The file is still usable: its layers or the flags describe the model.
-    return std::nullopt;
-  }
+  // Without it the file is still usable: its layers or the flags describe the model.
+  return found == facts.end() ? std::nullopt : saved_config(found->second);
 }
 
 // Takes over names, means, scales and the data set from the exported configuration, if its examples

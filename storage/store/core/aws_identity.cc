@@ -13,6 +13,11 @@
 
 namespace disttf::roles {
 
+std::string setting_of(const ProfileSettings& settings, std::string_view name) {
+  const auto found = settings.find(name);
+  return found == settings.end() ? "" : found->second;
+}
+
 ProfileSettings profile_settings(std::string_view text, std::string_view profile, bool in_config) {
   ProfileSettings settings;
   bool is_ours = false;

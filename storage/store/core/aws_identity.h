@@ -18,6 +18,8 @@ namespace disttf::roles {
 // The settings of a profile, by their names in lower case. Ignores lines that are not settings, and
 // indented ones (settings within a setting).
 using ProfileSettings = std::map<std::string, std::string, std::less<>>;
+// The value of a setting; empty if there is none.
+[[nodiscard]] std::string setting_of(const ProfileSettings& settings, std::string_view name);
 
 // `in_config`: sections are named "[profile NAME]", or "[default]"; else "[NAME]".
 [[nodiscard]] ProfileSettings profile_settings(std::string_view text, std::string_view profile,

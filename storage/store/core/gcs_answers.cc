@@ -35,9 +35,7 @@ std::optional<ObjectInfo> object_from(const Json& object) {
 
 // Whether a retry may succeed. A rate limit may also come with status 403 and one of these reasons.
 bool is_passing(int status, std::string_view why) {
-  static constexpr std::array<int, 7> kPassing{408, 409, 429, 500, 502, 503, 504};
-  return std::ranges::find(kPassing, status) != kPassing.end() || why == "rateLimitExceeded" ||
-         why == "userRateLimitExceeded";
+  return is_passing_status(status) || why == "rateLimitExceeded" || why == "userRateLimitExceeded";
 }
 
 StoreError meaning_of_gcs(int status, std::string_view message, bool is_of_bucket) {

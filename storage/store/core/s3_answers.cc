@@ -46,11 +46,10 @@ StoreError meaning_of(int status, std::string_view code) {
   return StoreError::kRefused;
 }
 
-// Whether a retry may succeed. 409 comes while another request writes the same object.
+// Whether a retry may succeed.
 bool passes(int status, std::string_view code) {
-  static constexpr std::array<int, 7> kPassing{408, 409, 429, 500, 502, 503, 504};
-  return std::ranges::find(kPassing, status) != kPassing.end() || code == "SlowDown" ||
-         code == "InternalError" || code == "RequestTimeout";
+  return is_passing_status(status) || code == "SlowDown" || code == "InternalError" ||
+         code == "RequestTimeout";
 }
 
 }  // namespace

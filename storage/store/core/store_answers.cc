@@ -1,6 +1,7 @@
 #include "storage/store/core/store_answers.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
 #include <set>
@@ -49,6 +50,12 @@ std::string answered_text(int status, std::string_view reason) {
     text += " (" + net::one_line(net::cut_utf8(reason, net::kMaxShownBytes)) + ")";
   }
   return text;
+}
+
+bool is_passing_status(int status) {
+  // 409 comes while another request writes the same object.
+  static constexpr std::array<int, 7> kPassing{408, 409, 429, 500, 502, 503, 504};
+  return std::ranges::find(kPassing, status) != kPassing.end();
 }
 
 std::string iso_text(sys_seconds time) {

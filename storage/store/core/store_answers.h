@@ -29,6 +29,9 @@ struct StoreRefusal {
 // The beginning of such a sentence: "the store answered 403 (Forbidden)".
 [[nodiscard]] std::string answered_text(int status, std::string_view reason);
 
+// Whether a retry may succeed after this status.
+[[nodiscard]] bool is_passing_status(int status);
+
 // "2026-11-22T08:30:00Z".
 [[nodiscard]] std::string iso_text(std::chrono::sys_seconds time);
 // Parses the same, with or without fractions of a second.

@@ -70,13 +70,9 @@ net::Url container_url(const StoreEnvironment& environment) {
 }
 
 std::optional<Credentials> credentials_in(const ProfileSettings& settings) {
-  const auto value = [&settings](const char* name) {
-    const auto found = settings.find(name);
-    return found == settings.end() ? std::string() : found->second;
-  };
-  Credentials found{.key_id = value("aws_access_key_id"),
-                    .secret = value("aws_secret_access_key"),
-                    .token = value("aws_session_token")};
+  Credentials found{.key_id = setting_of(settings, "aws_access_key_id"),
+                    .secret = setting_of(settings, "aws_secret_access_key"),
+                    .token = setting_of(settings, "aws_session_token")};
   if (found.key_id.empty() || found.secret.empty()) return std::nullopt;
   return found;
 }
@@ -90,9 +86,8 @@ std::string ask_metadata(const net::HttpQuestion& question, const net::HttpLimit
   const net::HttpAnswer answer = session.ask(question);
   if (!answer.error && answer.head.status == net::http_status::kOk) return answer.body;
   if (is_expected) {
-    log_warning(
-        "no credentials from " + net::authority(question.url) + ": " +
-        (answer.error ? answer.error.message() : "it answered " + net::status_text(answer.head)));
+    log_warning("no credentials from " + net::authority(question.url) + ": " +
+                failure_text(answer));
   }
   return {};
 }

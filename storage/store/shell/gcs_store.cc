@@ -108,20 +108,21 @@ net::HttpAnswer GcsStore::ask(const Request& request, bool* was_repeated) {
                           interrupt_, was_repeated);
 }
 
+bool GcsStore::is_missing(const net::HttpAnswer& answer, const std::string& key) const {
+  if (answer.head.status != net::http_status::kNotFound) return false;
+  const StoreRefusal why =
+      gcs_refusal(net::http_status::kNotFound, answer.head.reason, answer.body, false);
+  if (why.error == StoreError::kNotFound) return true;
+  throw std::system_error(why.error, "GET " + url_of(key) + ": " + why.sentence);
+}
+
 std::optional<ObjectInfo> GcsStore::find(const std::string& key) {
   const net::HttpAnswer answer = ask({.method = "GET",
                                       .path = path_of(key),
                                       .key = key,
                                       .query = {{"fields", kObjectFields}},
                                       .accepted = net::http_status::kNotFound});
-  if (answer.head.status == net::http_status::kNotFound) {
-    // A 404 means that either the object or its bucket is missing; only the former is a normal
-    // answer.
-    const StoreRefusal why =
-        gcs_refusal(net::http_status::kNotFound, answer.head.reason, answer.body, false);
-    if (why.error == StoreError::kNotFound) return std::nullopt;
-    throw std::system_error(why.error, "GET " + url_of(key) + ": " + why.sentence);
-  }
+  if (is_missing(answer, key)) return std::nullopt;
   auto found = read_gcs_object(answer.body);
   if (!found || found->key != key) {
     throw std::system_error(StoreError::kBadAnswer,
@@ -140,12 +141,7 @@ std::optional<ObjectHead> GcsStore::open(const std::string& key, std::size_t max
                                 .fields = {{"range", range_text(0, max_bytes)}},
                                 .accepted = net::http_status::kNotFound,
                                 .also_accepted = 416});  // it is empty
-  if (answer.head.status == net::http_status::kNotFound) {
-    const StoreRefusal why =
-        gcs_refusal(net::http_status::kNotFound, answer.head.reason, answer.body, false);
-    if (why.error == StoreError::kNotFound) return std::nullopt;
-    throw std::system_error(why.error, "GET " + url_of(key) + ": " + why.sentence);
-  }
+  if (is_missing(answer, key)) return std::nullopt;
   // An empty object has no first byte, so its metadata takes another request.
   if (answer.head.status == net::http_status::kRangeNotSatisfiable) {
     const auto info = find(key);
@@ -307,19 +303,12 @@ std::chrono::sys_seconds GcsStore::now() {
   return clock_.now();
 }
 
-namespace {
-
-// As ifGenerationMatch: write only if the object is absent.
-constexpr const char* kNothingThere = "0";
-
-}  // namespace
-
 GcsUpload::GcsUpload(GcsStore& store, std::string key)
     : store_(store),
       key_(std::move(key)),
       prefix_(fmt::format("{}.disttf-part-{:016x}-", key_, random_number())),
       parts_([this](std::size_t number, std::span<const std::byte> bytes) {
-        const auto put = store_.put_after(kNothingThere, key_of(number), bytes);
+        const auto put = store_.put_after(kNoGeneration, key_of(number), bytes);
         if (!put) {
           throw std::system_error(StoreError::kExists, "cannot write " + key_of(number));
         }
@@ -366,7 +355,7 @@ void GcsUpload::complete() {
     // Too many for one request: composes the beginning, which is then the first piece.
     if (pieces.size() == kMaxComposed) {
       const std::string key = key_of(generations.size() + ++merged_);
-      auto beginning = store_.compose_after(kNothingThere, key, pieces, sums_[i - 1]);
+      auto beginning = store_.compose_after(kNoGeneration, key, pieces, sums_[i - 1]);
       // The name has a random part, so no other process has written it.
       if (!beginning) throw std::system_error(StoreError::kExists, "cannot write " + key);
       pieces.assign(1, *std::move(beginning));
@@ -375,7 +364,7 @@ void GcsUpload::complete() {
   }
   // Replaces the generation that is there. If another process replaces the object between the two
   // requests, the condition fails and the next try uses the new generation.
-  std::string generation = kNothingThere;
+  std::string generation = kNoGeneration;
   for (int i = 0; i < kStoreTries; ++i) {
     if (store_.compose_after(generation, key_, pieces, sums_.back())) return;
     generation = store_.generation_of(key_);

@@ -74,6 +74,8 @@ class GcsStore final : public ObjectStore {
   [[nodiscard]] net::HttpAnswer ask(const Request& request, bool* was_repeated = nullptr);
   [[nodiscard]] net::HttpAnswer ask_once(const Request& request);
   [[nodiscard]] std::string path_of(const std::string& key) const;
+  // Whether the answer to a GET says that there is no such object; throws if its bucket is missing.
+  [[nodiscard]] bool is_missing(const net::HttpAnswer& answer, const std::string& key) const;
   // The result of a write with a generation; see put_after().
   [[nodiscard]] std::optional<ObjectInfo> write(const Request& request, std::uint64_t size_bytes,
                                                 std::uint32_t crc32c);

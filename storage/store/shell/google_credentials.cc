@@ -216,9 +216,7 @@ std::optional<GoogleToken> GoogleCredentials::from_metadata() const {
   }
   // Without GCE_METADATA_HOST, no metadata server is the usual case.
   if (is_expected) {
-    log_warning(
-        "no token from " + net::authority(url) + ": " +
-        (answer.error ? answer.error.message() : "it answered " + net::status_text(answer.head)));
+    log_warning("no token from " + net::authority(url) + ": " + failure_text(answer));
   }
   return std::nullopt;
 }

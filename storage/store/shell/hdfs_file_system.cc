@@ -186,17 +186,13 @@ std::string HdfsFileSystem::path_of(const Path& path) const {
   return name;
 }
 
-std::optional<HdfsStatus> HdfsFileSystem::status(const std::string& path) {
-  return status_at(*client_, path);
-}
-
 std::unique_ptr<data::NewFile> HdfsFileSystem::create(const Path& target) {
   return std::make_unique<NewHdfsFile>(client_, path_of(target));
 }
 
 std::unique_ptr<data::OpenFile> HdfsFileSystem::open(const Path& path) {
   const std::string name = path_of(path);
-  const auto found = status(name);
+  const auto found = status_at(*client_, name);
   if (!found || found->is_directory) {
     throw std::system_error(found ? std::make_error_code(std::errc::is_a_directory)
                                   : make_error_code(StoreError::kNotFound),
@@ -220,7 +216,7 @@ std::unique_ptr<data::OpenFile> HdfsFileSystem::open(const Path& path) {
 std::uint64_t HdfsFileSystem::size_of(const Path& path, std::error_code& error) {
   std::uint64_t size = 0;
   error = error_code_of([&]() -> std::error_code {
-    const auto found = status(path_of(path));
+    const auto found = status_at(*client_, path_of(path));
     if (!found || found->is_directory) return StoreError::kNotFound;
     size = found->size_bytes;
     return {};
@@ -229,7 +225,7 @@ std::uint64_t HdfsFileSystem::size_of(const Path& path, std::error_code& error) 
 }
 
 std::filesystem::file_time_type HdfsFileSystem::last_write(const Path& path) {
-  const auto found = status(path_of(path));
+  const auto found = status_at(*client_, path_of(path));
   if (!found) throw std::system_error(StoreError::kNotFound, "cannot read " + path.string());
   return file_time(found->modified);
 }
@@ -268,7 +264,7 @@ bool HdfsFileSystem::create_directory(const Path& path, std::error_code& error) 
     const std::string name = path_of(path);
     // MKDIRS succeeds for an existing directory, too, so it does not tell whether this is a new
     // one.
-    if (const auto found = status(name)) {
+    if (const auto found = status_at(*client_, name)) {
       return found->is_directory ? std::error_code() : make_error_code(StoreError::kExists);
     }
     static_cast<void>(client_->ask({.method = "PUT", .operation = "MKDIRS", .path = name}));
@@ -291,7 +287,7 @@ std::error_code HdfsFileSystem::link(const Path& from, const Path& to) {
   return error_code_of([&]() -> std::error_code {
     const std::string target = path_of(to);
     // Before the copy, which may take long. The rename decides if another process is faster.
-    if (status(target)) return StoreError::kExists;
+    if (status_at(*client_, target)) return StoreError::kExists;
     const auto source = open(from);
     NewHdfsFile copy(client_, target);
     std::vector<std::byte> buffer(kReadAtOnce);

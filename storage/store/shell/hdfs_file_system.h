@@ -41,7 +41,6 @@ class HdfsFileSystem final : public StoreFileSystem {
  private:
   // The path in HDFS: "/run/a".
   [[nodiscard]] std::string path_of(const Path& path) const;
-  [[nodiscard]] std::optional<HdfsStatus> status(const std::string& path);
 
   const std::string root_;
   const std::shared_ptr<HdfsClient> client_;

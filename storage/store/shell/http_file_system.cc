@@ -89,8 +89,6 @@ net::HttpAnswer HttpFileSystem::follow(net::HttpQuestion& question, const std::s
   }
 }
 
-net::HttpHead HttpFileSystem::head_of(const std::string& url) { return ask("HEAD", url, "").head; }
-
 std::size_t HttpFileSystem::read(const std::string& url, const std::string& etag,
                                  std::uint64_t offset, std::span<std::byte> to) {
   const net::HttpAnswer answer = ask("GET", url, range_text(offset, to.size()));
@@ -119,7 +117,7 @@ std::unique_ptr<data::OpenFile> HttpFileSystem::open(const Path& path) {
 std::uint64_t HttpFileSystem::size_of(const Path& path, std::error_code& error) {
   std::uint64_t size = 0;
   error = error_code_of([&]() -> std::error_code {
-    const net::HttpHead head = head_of(path.string());
+    const net::HttpHead head = ask("HEAD", path.string(), "").head;
     if (!head.content_length) return StoreError::kBadAnswer;
     size = *head.content_length;
     return {};
@@ -128,7 +126,7 @@ std::uint64_t HttpFileSystem::size_of(const Path& path, std::error_code& error) 
 }
 
 std::filesystem::file_time_type HttpFileSystem::last_write(const Path& path) {
-  return std::chrono::file_clock::from_sys(time_of_change(head_of(path.string())));
+  return std::chrono::file_clock::from_sys(time_of_change(ask("HEAD", path.string(), "").head));
 }
 
 // Nothing is written here, so the server's clock does not matter.

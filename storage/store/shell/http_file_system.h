@@ -44,8 +44,6 @@ class HttpFileSystem final : public StoreFileSystem {
                                     const std::string& range);
   // Makes one try and follows redirects, setting `question` to the last URL. Throws likewise.
   [[nodiscard]] net::HttpAnswer follow(net::HttpQuestion& question, const std::string& what);
-  // The headers of a file. Throws likewise.
-  [[nodiscard]] net::HttpHead head_of(const std::string& url);
   [[nodiscard]] std::size_t read(const std::string& url, const std::string& etag,
                                  std::uint64_t offset, std::span<std::byte> to);
 

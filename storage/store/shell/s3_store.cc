@@ -26,11 +26,6 @@ std::string first_of(std::initializer_list<std::string> values) {
   return {};
 }
 
-std::string setting_of(const ProfileSettings& profile, const char* name) {
-  const auto found = profile.find(name);
-  return found == profile.end() ? "" : found->second;
-}
-
 // The metadata in the headers of an answer.
 ObjectInfo info_from(const std::string& key, const net::HttpHead& head, std::uint64_t size) {
   return {.key = key,

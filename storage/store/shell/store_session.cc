@@ -77,6 +77,10 @@ bool is_certificate_error(const std::error_code& error) {
          error == net::HttpError::kBadCaFile;
 }
 
+std::string failure_text(const net::HttpAnswer& answer) {
+  return answer.error ? answer.error.message() : "it answered " + net::status_text(answer.head);
+}
+
 StoreRefusal refusal_of_error(const net::HttpAnswer& answer) {
   // A certificate does not become valid by waiting; any other failure of a connection may pass.
   const bool may_pass = !is_certificate_error(answer.error);

@@ -61,6 +61,9 @@ class StoreClock {
 // Whether the error is about a certificate, so that a retry does not help.
 [[nodiscard]] bool is_certificate_error(const std::error_code& error);
 
+// Why a request failed: "Connection refused", "it answered 403 (Forbidden)".
+[[nodiscard]] std::string failure_text(const net::HttpAnswer& answer);
+
 // The refusal for a request that got no answer.
 [[nodiscard]] StoreRefusal refusal_of_error(const net::HttpAnswer& answer);
 
