@@ -17,6 +17,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -91,6 +92,11 @@ class FileSystem {
   // support for this.
   virtual void sync_directory(const Path& directory) = 0;
 };
+
+// The bytes of a text, to be written.
+[[nodiscard]] inline std::span<const std::uint8_t> bytes_in(std::string_view text) noexcept {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
 
 // Writes a file atomically and durably, from contents in several buffers. On failure `path` is
 // unchanged, with one exception: if the final sync of the directory fails, `path` has the new

@@ -137,7 +137,7 @@ std::uint64_t write_file(const Path& output, const std::string& bytes, bool over
     data::create_directories(disk, output.parent_path());
   }
   const auto file = disk.create_output(output);
-  file->write({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+  file->write(data::bytes_in(bytes));
   file->sync();
   // The file gets its name only after it is on disk.
   file->take_name();

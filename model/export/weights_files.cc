@@ -1,5 +1,6 @@
 #include "model/export/weights_files.h"
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <system_error>
@@ -28,10 +29,6 @@ std::vector<data::SafetensorsTensor> tensors_of(const TrainedModel& model,
                        .values = model.parameters.span().subspan(variable.offset, variable.size)});
   }
   return tensors;
-}
-
-Bytes bytes_in(std::string_view text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
 std::string joined(std::span<const Bytes> parts) {
@@ -74,12 +71,12 @@ std::string npz_model(const TrainedModel& model, const ModelFacts& facts) {
     const auto values = model.parameters.span().subspan(variable.offset, variable.size);
     members.push_back(
         {.name = variable.name + ".npy",
-         .parts = {bytes_in(headers.back()),
+         .parts = {data::bytes_in(headers.back()),
                    {reinterpret_cast<const std::uint8_t*>(values.data()), values.size_bytes()}}});
   }
   // Lives until stored_zip() has copied it: the member is a view.
   const std::string json = to_json(facts);
-  members.push_back({.name = "disttf.json", .parts = {bytes_in(json)}});
+  members.push_back({.name = "disttf.json", .parts = {data::bytes_in(json)}});
   return data::stored_zip(members);
 }
 
@@ -133,8 +130,7 @@ void write_contents(data::FileSystem& files, const Path& directory,
   for (const auto& [name, text] : contents) {
     const Path path = directory / name;
     data::create_directories(files, path.parent_path());
-    const std::span bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
-    data::write_durably(files, path, std::span(&bytes, 1));
+    data::write_durably(files, path, std::array{data::bytes_in(text)});
   }
   // After the files: their names in the directory must be on the disk before it is renamed.
   files.sync_directory(directory);

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "data/file.h"
+#include "data/file_system.h"
 #include "net/wire/text.h"
 #include "run/outcome.h"
 #include "run/process/log.h"
@@ -57,13 +58,6 @@ ImportedModel import_or_fail(const ImportOptions& options) {
   }
 }
 
-void write_layers(data::FileSystem& disk, const std::filesystem::path& path,
-                  const std::vector<math::LayerSpec>& layers) {
-  const std::string text = to_model_file(layers);
-  const std::span bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
-  data::write_durably(disk, path, std::span(&bytes, 1));
-}
-
 // The flags with which the next run names the model; `--model FILE` for a model file.
 std::string named_model(const math::ModelSpec& model) {
   if (!model.layers.empty()) {
@@ -101,7 +95,8 @@ int run_import(const ImportOptions& options) {
   std::string next = "disttf launch --train_dir " + options.train_dir.string();
   // Before the checkpoint: once there is one, a second import is refused.
   if (imported.has_layers) {
-    write_layers(disk, options.train_dir / kLayersName, config.model.layers);
+    const std::string layers = to_model_file(config.model.layers);
+    data::write_durably(disk, options.train_dir / kLayersName, std::array{data::bytes_in(layers)});
     next += " --model " + (options.train_dir / kLayersName).string();
   } else {
     next += named_model(config.model);

@@ -162,7 +162,6 @@ double value_of(BestMetric metric, const math::Evaluation& found) noexcept {
   return 0;
 }
 
-// A value that is not a number is worse than any other.
 bool is_better(BestMetric metric, double value, double than) noexcept {
   if (std::isnan(value)) {
     return false;

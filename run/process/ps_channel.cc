@@ -18,16 +18,21 @@ net::Deadline transfer_deadline(const Task& task, std::size_t bytes) {
          std::chrono::seconds(bytes / kSlowestBytesPerSecond);
 }
 
+net::Hello hello_of(const Task& task, const net::TaskId& to, net::ChannelPurpose purpose,
+                    std::uint8_t replica) {
+  return {.cluster = net::hash_of(task.cluster),
+          .from = task.self,
+          .to = to,
+          .purpose = purpose,
+          .replica = replica,
+          .incarnation = task.incarnation};
+}
+
 net::OpenedChannel open_state_channel(const Task& task, std::size_t range, std::uint8_t replica,
                                       const net::Interrupt& interrupt, net::Deadline deadline) {
   const net::TaskId host = host_of_range(task.cluster, range, replica);
   auto opened = net::open_channel(task.cluster.address_of(host),
-                                  {.cluster = net::hash_of(task.cluster),
-                                   .from = task.self,
-                                   .to = host,
-                                   .purpose = net::ChannelPurpose::kState,
-                                   .replica = replica,
-                                   .incarnation = task.incarnation},
+                                  hello_of(task, host, net::ChannelPurpose::kState, replica),
                                   interrupt, deadline, task.credentials.get());
   // A lack of descriptors is this process's own, so dialing again does not help.
   throw_if_out_of_descriptors(
@@ -47,13 +52,8 @@ asio::awaitable<net::Dialed> dial_host(asio::io_context& context, const Task& ta
                                        net::ConnectionLimits limits) {
   const net::TaskId host = host_of_range(task.cluster, range, replica);
   co_return co_await net::dial(context, task.cluster.address_of(host),
-                               {.cluster = net::hash_of(task.cluster),
-                                .from = task.self,
-                                .to = host,
-                                .purpose = purpose,
-                                .replica = replica,
-                                .incarnation = task.incarnation},
-                               limits, kDialTimeout, lookup, task.credentials.get());
+                               hello_of(task, host, purpose, replica), limits, kDialTimeout, lookup,
+                               task.credentials.get());
 }
 
 }  // namespace disttf::roles

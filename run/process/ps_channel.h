@@ -10,12 +10,17 @@
 #include "net/tcp/channel.h"
 #include "net/tcp/dial.h"
 #include "net/waiting/interrupt.h"
+#include "net/wire/handshake.h"
 #include "run/task.h"
 
 namespace disttf::roles {
 
 // For `bytes` bytes over the slowest acceptable link: 1 Mbit/s.
 [[nodiscard]] net::Deadline transfer_deadline(const Task& task, std::size_t bytes);
+
+// The first message of a connection to the task `to`.
+[[nodiscard]] net::Hello hello_of(const Task& task, const net::TaskId& to,
+                                  net::ChannelPurpose purpose, std::uint8_t replica = 0);
 
 // To a host of the range; for the chief, which saves the state, and for evaluators and services.
 // Throws Failure if this process's own limits prevent the connection.

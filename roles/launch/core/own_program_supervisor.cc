@@ -320,7 +320,6 @@ void OwnProgramSupervisor::end_program(int signal, TimePoint now) {
   kill_at_ = now + kStopGrace;
 }
 
-// Reports an error that ends the run.
 void OwnProgramSupervisor::fail(const std::string& sentence, TimePoint now) {
   has_failed_ = true;
   say(sentence, /*is_error=*/true);

@@ -30,8 +30,8 @@ Console::Console()
 Console::~Console() { draw_live({}); }
 
 void Console::print_output(std::string_view line) {
-  // The live line is on standard error, which may be the same terminal.
-  // Takes the live line away first: the result would be appended to it otherwise.
+  // The live line is on standard error, which may be the same terminal: the result would be
+  // appended to it.
   if (terminal_) {
     standard_error().set_live_line({});
   }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "data/json/json_text.h"
@@ -59,6 +60,18 @@ LaunchAnswer ask_launch(const std::string& socket, const std::string& target,
                                         }
                                       });
   return answer;
+}
+
+std::string ask_or_fail(const std::string& socket, const std::string& target,
+                        const std::string& body) {
+  LaunchAnswer answer = ask_launch(socket, target, body);
+  if (answer.error) {
+    fail_to_reach(socket, answer.error);
+  }
+  if (!answer.is_ok()) {
+    fail_as_reported(answer.status, answer.body);
+  }
+  return std::move(answer.body);
 }
 
 std::vector<std::string> running_tasks(const std::string& socket, const std::string& directory) {

@@ -22,6 +22,10 @@ struct LaunchAnswer {
 [[nodiscard]] LaunchAnswer ask_launch(const std::string& socket, const std::string& target,
                                       const std::string& body = {});
 
+// The same, for the body of a status 200. Throws as fail_to_reach() and fail_as_reported() do.
+[[nodiscard]] std::string ask_or_fail(const std::string& socket, const std::string& target,
+                                      const std::string& body = {});
+
 // The names of the tasks ("worker:1") of the launch at `socket`; if that is empty, of all launches
 // in `directory`. An unreachable launch has none.
 [[nodiscard]] std::vector<std::string> running_tasks(const std::string& socket,

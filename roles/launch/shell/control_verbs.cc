@@ -1,9 +1,6 @@
 #include "roles/launch/shell/control_verbs.h"
 
 #include <algorithm>
-#include <array>
-#include <chrono>
-#include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -14,6 +11,8 @@
 #include "net/http/http_status.h"
 #include "net/wire/text.h"
 #include "run/monitor/core/step_sampling.h"
+#include "run/monitor/core/text_table.h"
+#include "run/monitor/shell/process_facts.h"
 
 namespace disttf::roles {
 namespace {
@@ -24,28 +23,19 @@ net::HttpReply json_reply(const OrderedJson& json) {
   return {.body = data::json_text(json, {.indent = 2}) + "\n"};
 }
 
-// "2026-11-21T10:17:27Z"
-std::string time_text(std::chrono::system_clock::time_point time) {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%FT%TZ", &parts);
-  return text.data();
-}
-
 OrderedJson json_of(const TaskStatus& task) {
   return {{"task", task_name(task.id)},
           {"address", net::to_string(task.address)},
           {"state", name_of(task.state)},
           {"pid", task.pid > 0 ? OrderedJson(task.pid) : OrderedJson(nullptr)},
           {"restarts", task.restarts},
-          {"since", time_text(task.since)}};
+          {"since", time_text(record_time(task.since))}};
 }
 
 net::HttpReply status_reply(const JobStatus& status) {
-  OrderedJson json = {
-      {"state", status.state}, {"pid", status.pid}, {"since", time_text(status.since)}};
+  OrderedJson json = {{"state", status.state},
+                      {"pid", status.pid},
+                      {"since", time_text(record_time(status.since))}};
   json["step"] = status.progress ? OrderedJson(status.progress->step) : OrderedJson(nullptr);
   json["train_steps"] =
       status.progress ? OrderedJson(status.progress->train_steps) : OrderedJson(nullptr);

@@ -7,6 +7,7 @@
 #include "data/json/json_text.h"
 #include "roles/launch/shell/control_verbs.h"
 #include "run/monitor/core/record.h"
+#include "run/monitor/shell/process_facts.h"
 
 namespace disttf::roles {
 
@@ -84,16 +85,6 @@ void LaunchMeters::publish_targets(const LocalTasks& tasks) {
   address_.set_targets(data::json_text(nlohmann::ordered_json::array({group})) + "\n");
 }
 
-namespace {
-
-double seconds_of(std::chrono::system_clock::time_point time) {
-  return std::chrono::duration<double>(time.time_since_epoch()).count();
-}
-
-double now() { return seconds_of(std::chrono::system_clock::now()); }
-
-}  // namespace
-
 LaunchRecords::LaunchRecords(std::function<void(const std::string&)> take)
     : take_(std::move(take)) {}
 
@@ -111,8 +102,8 @@ void LaunchRecords::task(const TaskStatus& status, const SupervisedTask& state) 
                    .state = name_of(status.state),
                    .pid = status.pid,
                    .restarts = status.restarts,
-                   .since = seconds_of(status.since)}
-            .to_line(now()));
+                   .since = record_time(status.since)}
+            .to_line(record_time()));
   // A change of the pid is what identifies a new process: the state may be kRunning before and
   // after.
   const bool has_begun = status.pid > 0 && (is_new || before.pid != status.pid);
@@ -133,7 +124,7 @@ void LaunchRecords::task(const TaskStatus& status, const SupervisedTask& state) 
 
 void LaunchRecords::state(const std::string& state) {
   if (std::exchange(state_, state) != state) {
-    take_(StateRecord{.state = state}.to_line(now()));
+    take_(StateRecord{.state = state}.to_line(record_time()));
   }
 }
 
@@ -147,7 +138,7 @@ void LaunchRecords::event(bool is_warning, const std::string& task, const std::s
                     .task = task,
                     .what = what,
                     .text = text}
-            .to_line(now()));
+            .to_line(record_time()));
 }
 
 }  // namespace disttf::roles

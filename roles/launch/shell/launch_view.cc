@@ -63,13 +63,8 @@ std::optional<SlowestTask> slowest_of(const OrderedJson& run) {
 }
 
 // Sets a field; null if the value is unknown.
-void set(OrderedJson& json, const char* key, const std::optional<double>& value) {
-  OrderedJson& field = json[key];
-  if (value) {
-    field = *value;
-  }
-}
-void set(OrderedJson& json, const char* key, const std::optional<std::uint64_t>& value) {
+template <typename Value>
+void set(OrderedJson& json, const char* key, const std::optional<Value>& value) {
   OrderedJson& field = json[key];
   if (value) {
     field = *value;

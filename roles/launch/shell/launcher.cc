@@ -77,7 +77,6 @@ class Launcher : public ManagedJob {
   [[nodiscard]] TaskEvents events();
   void plan_faults();
   void watch_signals();
-  void on_signal(int signal);
   void on_stop_signal(int signal);
   void begin_to_stop(int signal, const std::string& by_whom);
   void on_line(const LocalTask& task, std::string_view line, bool is_result);
@@ -438,16 +437,12 @@ void Launcher::watch_signals() {
   signals_.async_wait([this](std::error_code error, int signal) {
     if (!error) {
       watch_signals();
-      on_signal(signal);
+      if (signal != SIGCHLD) {
+        on_stop_signal(signal);
+      }
+      processes_.reap();
     }
   });
-}
-
-void Launcher::on_signal(int signal) {
-  if (signal != SIGCHLD) {
-    on_stop_signal(signal);
-  }
-  processes_.reap();
 }
 
 void Launcher::on_stop_signal(int signal) {

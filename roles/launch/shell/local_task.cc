@@ -124,8 +124,7 @@ RestartPolicy::Part part_of(const net::TaskId& task, const LaunchOptions& option
   return is_chief ? RestartPolicy::Part::kChief : RestartPolicy::Part::kWorker;
 }
 
-// The words of a task. One that has moved gets only itself, the ps and the chief, by its
-// environment.
+// A task that has moved gets only itself, the ps and the chief, by its environment.
 std::vector<std::string> arguments_for(const LocalTask& task, const LocalTasks& all,
                                        const LaunchOptions& options) {
   if (task.is_moved()) {

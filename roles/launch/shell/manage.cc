@@ -48,14 +48,18 @@ std::string encoded(std::string_view text) {
 
 net::LocalHttpRequest request_of(const ManageOptions& options, const std::string& socket) {
   const std::string task = encoded(options.task);
+  const auto request = [&socket](const char* method, std::string target) {
+    return net::LocalHttpRequest{
+        .socket = socket, .method = method, .target = std::move(target), .body = {}};
+  };
   switch (options.verb) {
     case ManageVerb::kStatus:
     case ManageVerb::kTop:
-      return {.socket = socket, .target = "/v1/status", .body = {}};
+      return request("GET", "/v1/status");
     case ManageVerb::kPage:
-      return {.socket = socket, .method = "POST", .target = "/v1/page", .body = {}};
+      return request("POST", "/v1/page");
     case ManageVerb::kEndpoints:
-      return {.socket = socket, .target = "/v1/endpoints", .body = {}};
+      return request("GET", "/v1/endpoints");
     case ManageVerb::kLogs:
       return {.socket = socket,
               .target = "/v1/logs/" + task + (options.follow ? "?follow=true" : ""),
@@ -63,17 +67,11 @@ net::LocalHttpRequest request_of(const ManageOptions& options, const std::string
               // A followed log may have no lines for hours, so it has no timeout.
               .read_timeout = std::chrono::seconds(options.follow ? 0 : 10)};
     case ManageVerb::kPodsList:
-      return {.socket = socket, .target = "/v1/pods", .body = {}};
+      return request("GET", "/v1/pods");
     case ManageVerb::kPodsRestart:
-      return {.socket = socket,
-              .method = "POST",
-              .target = "/v1/pods/" + task + "/restart",
-              .body = {}};
+      return request("POST", "/v1/pods/" + task + "/restart");
     case ManageVerb::kPodsReplace:
-      return {.socket = socket,
-              .method = "POST",
-              .target = "/v1/pods/" + task + "/replace",
-              .body = {}};
+      return request("POST", "/v1/pods/" + task + "/replace");
     // Handled before this function is called; only an update remains.
     case ManageVerb::kTrace:  // run_trace()
     case ManageVerb::kUpdate:
@@ -226,26 +224,14 @@ constexpr std::size_t kMostTimelineBytes = std::size_t{1} << 30U;
 // Between two checks for the timeline.
 constexpr std::chrono::milliseconds kTraceLook{200};
 
-// The launch's answer to GET `target`; throws Failure with a sentence if there is none.
-OrderedJson ask(const std::string& socket, const char* target) {
-  const LaunchAnswer answer = ask_launch(socket, target);
-  if (answer.error) {
-    fail_to_reach(socket, answer.error);
-  }
-  if (!answer.is_ok()) {
-    fail_as_reported(answer.status, answer.body);
-  }
-  return data::parse_ordered_json(answer.body);
-}
-
 OrderedJson newest_trace(const std::string& socket) {
-  const OrderedJson run = ask(socket, "/v1/run");
+  const OrderedJson run = data::parse_ordered_json(ask_or_fail(socket, "/v1/run"));
   return run.is_object() ? run.value("trace", OrderedJson()) : OrderedJson();
 }
 
 // The pid of the leading chief: a restarted chief has no record of the request.
 std::int64_t chief_pid(const std::string& socket) {
-  const OrderedJson status = ask(socket, "/v1/status");
+  const OrderedJson status = data::parse_ordered_json(ask_or_fail(socket, "/v1/status"));
   std::int64_t pid = 0;
   if (status.is_object() && status.contains("tasks") && status["tasks"].is_array()) {
     for (const OrderedJson& task : status["tasks"]) {
@@ -317,14 +303,8 @@ std::string text_of(const OrderedJson& trace, const std::string& file) {
 int run_trace(const TraceOptions& options) {
   // Before the request, so that the new record is recognised even if it comes at once.
   const OrderedJson before = newest_trace(options.socket);
-  const LaunchAnswer asked = ask_launch(options.socket, "/v1/trace",
-                                        data::json_text(OrderedJson{{"steps", options.steps}}));
-  if (asked.error) {
-    fail_to_reach(options.socket, asked.error);
-  }
-  if (!asked.is_ok()) {
-    fail_as_reported(asked.status, asked.body);
-  }
+  static_cast<void>(ask_or_fail(options.socket, "/v1/trace",
+                                data::json_text(OrderedJson{{"steps", options.steps}})));
   OrderedJson trace = wait_for_trace(options.socket, before);
   const std::string file = trace.value("file", std::string());
   if (file.empty()) {

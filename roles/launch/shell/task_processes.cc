@@ -63,7 +63,6 @@ void TaskProcesses::add_missing_tasks() {
   report_limits();
 }
 
-// Adds a task and reserves its port.
 LocalTask& TaskProcesses::add_task(const net::TaskId& id) {
   const RestartPolicy::Part part = part_of(id, options_);
   ReservedPort port(context_);

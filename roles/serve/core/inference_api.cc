@@ -38,15 +38,13 @@ void add_elements(TensorBytes bytes, Rows& rows) {
   }
 }
 
-void add_octets(TensorBytes bytes, Rows& rows) { rows.add(bytes); }
-
 struct Datatype {
   std::string_view name;
   std::size_t bytes;
   void (*add)(TensorBytes bytes, Rows& rows);
 };
 constexpr std::array<Datatype, 10> kDatatypes = {{
-    {"UINT8", 1, add_octets},
+    {"UINT8", 1, [](TensorBytes bytes, Rows& rows) { rows.add(bytes); }},
     {"FP32", 4, add_elements<float>},
     {"FP64", 8, add_elements<double>},
     {"INT8", 1, add_elements<std::int8_t>},

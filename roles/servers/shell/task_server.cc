@@ -32,6 +32,7 @@
 #include "run/outcome.h"
 #include "run/process/event_loop.h"
 #include "run/process/log.h"
+#include "run/process/ps_channel.h"
 #include "run/process/stop_signal.h"
 #include "run/process/task_listener.h"
 #include "storage/download/datasets.h"
@@ -222,12 +223,8 @@ asio::awaitable<ComputeAnswer> TaskServer::ask(net::TaskId other, Nodes nodes) {
   net::NameLookup lookup;
   const net::Dialed dialed =
       co_await net::dial(context_, task_.cluster.address_of(other),
-                         {.cluster = net::hash_of(task_.cluster),
-                          .from = task_.self,
-                          .to = other,
-                          .purpose = net::ChannelPurpose::kRequest,
-                          .incarnation = task_.incarnation},
-                         {}, task_.timeouts.heartbeat_timeout, lookup, task_.credentials.get());
+                         hello_of(task_, other, net::ChannelPurpose::kRequest), {},
+                         task_.timeouts.heartbeat_timeout, lookup, task_.credentials.get());
   if (dialed.error == net::WireError::kRefused) {
     co_return dialed.refusal;
   }

@@ -30,7 +30,6 @@ void widen_to(std::optional<Span>& span, const Panel& panel, Of of) {
 
 }  // namespace
 
-// A logarithmic axis has no place for 0 and below.
 bool is_shown(const Panel& panel, const Point& point) { return !panel.is_log || point.y > 0; }
 
 std::optional<Axis> x_axis_of(const Chart& chart, std::size_t ticks) {

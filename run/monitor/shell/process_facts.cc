@@ -55,8 +55,8 @@ ProcessFacts process_facts() {
           .clock = kClock};
 }
 
-double record_time() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+double record_time(std::chrono::system_clock::time_point time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
 namespace {

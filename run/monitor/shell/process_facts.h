@@ -1,6 +1,7 @@
 // Facts about this process, for its reports and as Prometheus' metrics.
 #pragma once
 
+#include <chrono>
 #include <span>
 
 #include "run/monitor/core/metric_text.h"
@@ -12,7 +13,8 @@ namespace disttf::roles {
 [[nodiscard]] ProcessFacts process_facts();
 
 // Seconds since the epoch: the time of a record.
-[[nodiscard]] double record_time();
+[[nodiscard]] double record_time(
+    std::chrono::system_clock::time_point time = std::chrono::system_clock::now());
 
 // The kernel's facts about this process, as metrics: CPU time, memory and descriptors, as every
 // exporter of Prometheus has them.

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "data/file.h"
+#include "data/file_system.h"
 #include "run/monitor/core/record.h"
 #include "run/monitor/core/record_line.h"
 #include "run/process/log.h"
@@ -291,8 +292,7 @@ TraceRecord write_trace(const Trace& trace, const std::filesystem::path& train_d
   try {
     const std::filesystem::path path = path_for(trace, train_dir);
     const std::string text = trace.json();
-    data::write_file_atomically(
-        path, std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
+    data::write_file_atomically(path, data::bytes_in(text));
     return {.file = path.string(),
             .why_not = {},
             .from = trace.window().from,

@@ -1,6 +1,7 @@
 #include "storage/checkpoint/core/checkpoint_store.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <chrono>
 #include <system_error>
@@ -322,9 +323,8 @@ SavedCheckpoint CheckpointStore::commit_shards(const SaveId& id, std::span<const
                     .optimizer = files.empty() ? std::vector<std::string>() : files[0].optimizer,
                     .files = {files.begin(), files.end()},
                     .early_stop_state = early_stop_state});
-  const std::span text{reinterpret_cast<const std::uint8_t*>(index.data()), index.size()};
   // The index last: a directory with an index has all files of the checkpoint.
-  data::write_synced(*files_, partial / kIndexName, std::span(&text, 1));
+  data::write_synced(*files_, partial / kIndexName, std::array{data::bytes_in(index)});
   // Before the directory is synced, so that one sync covers the index's name and the removals.
   remove_strays(*files_, files, partial);
   files_->sync_directory(partial);

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <system_error>
 #include <vector>
 
@@ -155,7 +154,7 @@ milliseconds RunLockFile::age_of(const std::filesystem::path& path) const {
 void RunLockFile::write_at(const std::filesystem::path& path, const RunLockOwner& owner) const {
   const std::string text = to_json(owner);
   const auto file = files_->create(path);
-  file->write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  file->write(data::bytes_in(text));
   file->sync();  // so that others may read it
   file->take_name();
 }

@@ -71,7 +71,6 @@ net::HttpAnswer HttpFileSystem::ask(const std::string& method, const std::string
       interrupt_);
 }
 
-// Follows redirects. `question` keeps the last URL, also for a retry.
 net::HttpAnswer HttpFileSystem::follow(net::HttpQuestion& question, const std::string& what) {
   for (int redirects = 0;; ++redirects) {
     net::HttpAnswer answer = sessions_.ask(question);

@@ -42,7 +42,8 @@ class HttpFileSystem final : public StoreFileSystem {
   // URL.
   [[nodiscard]] net::HttpAnswer ask(const std::string& method, const std::string& url,
                                     const std::string& range);
-  // Makes one try and follows redirects, setting `question` to the last URL. Throws likewise.
+  // Makes one try and follows redirects, setting `question` to the last URL, also for a retry.
+  // Throws likewise.
   [[nodiscard]] net::HttpAnswer follow(net::HttpQuestion& question, const std::string& what);
   [[nodiscard]] std::size_t read(const std::string& url, const std::string& etag,
                                  std::uint64_t offset, std::span<std::byte> to);
