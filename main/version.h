@@ -1,6 +1,4 @@
 // The versions of disttf and of what it is linked with.
-//
-// The version that `disttf --version` prints: the project's version and commit.
 #pragma once
 
 #include <string>
@@ -9,6 +7,7 @@
 
 namespace disttf {
 
+// What `disttf --version` prints: the project's version and commit.
 extern const std::string_view kVersion;
 
 // The text of `disttf --version --verbose`: the compiler and the libraries in the program, so that
@@ -29,10 +28,9 @@ struct Library {
 // their Debian packages, whose last part counts the security fixes of Debian.
 [[nodiscard]] std::string version_in_full();
 
-// The versions of the Debian packages that the file was built with.
-
-// The version of a package, as Debian numbers it: "3.0.17-1~deb12u2". Empty: the package was not
-// installed through dpkg when the build was configured, or is not in cmake/linked_packages.cmake.
+// The version of a package that the file was built with, as Debian numbers it: "3.0.17-1~deb12u2".
+// Empty: the package was not installed through dpkg when the build was configured, or is not in
+// cmake/linked_packages.cmake.
 [[nodiscard]] std::string_view debian_version_of(std::string_view package);
 
 }  // namespace disttf

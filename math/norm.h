@@ -25,11 +25,8 @@ namespace disttf::math {
 void clip_by_norm(std::span<float> gradient, std::span<const Range> ranges, float most,
                   Isa isa) noexcept;
 
-// Checks whether all of many values are finite.
-
 // Returns true if no value is an infinity or NaN. One pass with integers, in half the time of
-// norm_of() (math/norm.h). A pure function; callable from any thread.
-// REQUIRES: isa is in supported_isas().
+// norm_of(). REQUIRES: isa is in supported_isas().
 [[nodiscard]] bool all_finite(std::span<const float> values, Isa isa) noexcept;
 
 }  // namespace disttf::math

@@ -19,7 +19,6 @@ namespace disttf::roles {
 [[nodiscard]] double short_number(float value);
 
 // The facts about examples in the JSON of a checkpoint or a model's file: the value of "examples".
-// Pure functions; callable from any thread.
 [[nodiscard]] nlohmann::json facts_to_json(const ExampleFacts& facts);
 
 // Reads them back; each part may be missing. Throws std::invalid_argument with the key, the value
@@ -34,8 +33,6 @@ namespace disttf::roles {
 //
 // The object at the end of a variable has what differs from the default (math::Variable); it is
 // left out if nothing does. Lists instead of objects, since there may be 65 536 of them.
-//
-// Pure functions; callable from any thread.
 
 // In an elastic run "fingerprint" follows, an object of texts (math::ModelSpec::fingerprint).
 [[nodiscard]] nlohmann::json program_to_json(const math::ModelSpec& model);

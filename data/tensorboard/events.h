@@ -25,8 +25,6 @@
 namespace disttf::data {
 
 // Histograms for TensorBoard: the number of values in each of several intervals of equal width.
-//
-// Pure functions; callable from any thread.
 
 // The count of values in [left, right); the last bucket includes its right end.
 struct HistogramBucket {
@@ -82,8 +80,6 @@ class SummaryEvent {
 };
 
 // A graph of operations in TensorBoard's form: a TensorFlow GraphDef.
-//
-// Values and pure functions; callable from any thread.
 inline constexpr std::int64_t kAnySize = -1;
 
 struct GraphNode {
@@ -99,8 +95,6 @@ struct GraphNode {
 
 // The entries of a run in TensorBoard's hyperparameter table: its initial settings, the metrics it
 // is judged by, and how it ended. They are the metadata of three tags (SummaryEvent).
-//
-// Pure functions; callable from any thread.
 inline constexpr std::string_view kExperimentTag = "_hparams_/experiment";
 inline constexpr std::string_view kSessionStartTag = "_hparams_/session_start_info";
 inline constexpr std::string_view kSessionEndTag = "_hparams_/session_end_info";
@@ -127,8 +121,6 @@ struct HyperMetric {
 [[nodiscard]] ProtobufMessage session_end(double wall_time, bool is_success);
 
 // Encodes bytes as a PNG image.
-//
-// Pure functions; callable from any thread.
 
 // Returns the PNG of `pixels`: [height, width, channels], 8 bits each; 1 channel is grey, 3 are
 // red, green, blue. Throws std::bad_alloc. REQUIRES: height > 0, width > 0; pixels.size() is their

@@ -7,7 +7,7 @@
 //
 // registry.h lists the types; each type declares its fields.
 //
-// Values only; callable from any thread.
+// Values and pure functions; callable from any thread.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,6 @@ struct LayerSpec {
 
 // The fields of layers: each type's declaration (name, bounds, default), and one layer's values,
 // validated against it.
-//
-// Pure functions; callable from any thread.
 struct LayerField {
   enum class Kind : std::uint8_t { kWhole, kFraction, kWord };
   std::string_view name;   // "units"

@@ -129,8 +129,7 @@ class Secrets final : public Credentials {
 //
 // The secret is an external PSK on top of a fresh key exchange (psk_dhe_ke, RFC 8446 and 9257), so
 // learning the secret later does not decrypt earlier traffic. The name of the key is sent in clear:
-// the secret's fingerprint, then the pair's context (above). The HELLO that
-// follows must match it.
+// the secret's fingerprint, then pair_context(). The HELLO that follows must match it.
 class SecretProof final : public Proof {
  public:
   // `hello`: the one to be sent; null: for the accepting end. `secrets` must outlive this object.

@@ -47,8 +47,6 @@ class Descriptor {
   return Descriptor(::fcntl(number, F_DUPFD_CLOEXEC, 0));
 }
 
-// Error texts for a process that has reached its limit of open descriptors.
-
 // Whether the limit on open descriptors, of this process or of the machine, caused the error.
 [[nodiscard]] bool is_out_of_descriptors(std::error_code error) noexcept;
 

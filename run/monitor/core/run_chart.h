@@ -50,8 +50,6 @@ struct PlotSettings {
 
 // Values in untrusted JSON, beside data/json/json_text.h: a missing one, or one of another type,
 // reads as nullopt or empty. Nothing throws.
-//
-// Pure functions; callable from any thread.
 
 // A finite number with an absolute value of at most kMostShown (chart.h).
 [[nodiscard]] std::optional<double> number_of(const nlohmann::ordered_json& json);

@@ -57,8 +57,6 @@ class Screen {
 
 // Reads single keys without Enter and without echo, if standard input is a terminal and this
 // process is in its foreground. Otherwise there are no keys.
-//
-// Not thread-safe.
 class TerminalKeys {
  public:
   explicit TerminalKeys(bool is_used) : is_used_(is_used) { enter(); }

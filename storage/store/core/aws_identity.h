@@ -26,8 +26,6 @@ using ProfileSettings = std::map<std::string, std::string, std::less<>>;
                                                bool in_config);
 
 // AWS' Signature Version 4, by which a request to S3 proves its origin.
-//
-// Pure functions; callable from any thread.
 
 // Secret, except `source`: never shown.
 struct Credentials {

@@ -56,8 +56,6 @@ struct GoogleToken {
 // proves our identity by a subject token, in a file or at a URL. Google's token server (STS)
 // exchanges it for an access token; if a service account is to be impersonated, another server
 // exchanges that for a token of the account.
-//
-// Pure functions; callable from any thread.
 
 // Secret, except `file`, `url` and `impersonation`: never shown.
 struct FederatedIdentity {
