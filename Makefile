@@ -124,7 +124,7 @@ transcripts: simulate-build ## regenerate tests/transcripts from the simulated t
 	  $(BUILD)/tests/sim/disttf_simulate --transcript $$file >$$file.new; mv $$file.new $$file; done
 
 # A separate build without unity sources, so that each mutant replaces one object file.
-mutants: ## mutation tests: break the cores one way at a time; the tests must detect each mutant
+mutants: ## mutation tests: break cores and shells one way at a time; the tests must detect each mutant
 	@.ci/install build test
 	@$(CONFIGURE) $(PRESET) -B build/mutants -DDISTTF_UNITY=OFF -DDISTTF_BUILD_TESTS=ON -DDISTTF_PROCESS_TESTS=OFF
 	@cmake --build build/mutants --parallel $(JOBS) --target disttf_simulate roles_test

@@ -91,15 +91,16 @@ void InPlaceBodies::begin(const SharedOffer& offer) {
   // Asked late: computing the terms allocates the ps's memory, which most connections do not need.
   const InPlaceTerms terms = ask_for_terms_();
   // Declines memory that is too small for a gradient, or larger than this ps accepts to map.
-  if (!terms.memory || offer.size < terms.least || offer.size > terms.most) {
+  const auto own_memory = std::dynamic_pointer_cast<ParameterMemory>(terms.memory);
+  if (!own_memory || offer.size < terms.least || offer.size > terms.most) {
     return;
   }
-  const MailboxMemory& memory = *terms.memory->memory_;
+  const MailboxMemory& memory = *own_memory->memory_;
   // Handed over before the answer is sent: a trainer that receives SHARED finds the descriptor.
   if (hand_over(peer, offer.token, memory.descriptor())) {
     return;
   }
-  parameters_ = terms.memory;
+  parameters_ = own_memory;
   slot_ = terms.slot;
   // A mailbox is offered only if the peer has a parked flag: without one this end could not tell
   // when a wake is needed.

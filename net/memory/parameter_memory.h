@@ -29,7 +29,27 @@ namespace disttf::net {
 
 class InPlaceBodies;
 
-class ParameterMemory {
+// Memory of a ps that its peers map, as the ps itself uses it. (A simulation has another one.)
+class InPlaceMemory {
+ public:
+  InPlaceMemory() = default;
+  InPlaceMemory(const InPlaceMemory&) = delete;
+  InPlaceMemory& operator=(const InPlaceMemory&) = delete;
+  virtual ~InPlaceMemory() = default;
+
+  // Begins on a page boundary.
+  [[nodiscard]] virtual std::span<std::byte> parameters() const noexcept = 0;
+  // Sets the ps's parked flag, which is set at first. A parked ps is sent frames, or woken. An
+  // awake ps calls poll(), and once more between set_parked(true) and its sleep.
+  virtual void set_parked(bool parked) noexcept = 0;
+  // Clears the owner token of every connection: no further update of a primary is handed off.
+  virtual void take_no_more() noexcept = 0;
+  // Wakes each connection that waits for a frame and whose peer has left a request in its mailbox.
+  // True: there is one, which reads the request when its event loop continues.
+  virtual bool poll() noexcept = 0;
+};
+
+class ParameterMemory final : public InPlaceMemory {
  public:
   // For `bytes` bytes of parameters, a multiple of 64, with `slots` mailboxes; zeroed. Returns
   // nullptr where the system has no memory to share.
@@ -40,21 +60,16 @@ class ParameterMemory {
 
   // Sets the parked flag, so that no trainer leaves a request that is never read, and clears the
   // owner tokens, so that no primary counts an update as handed off.
-  ~ParameterMemory();
+  ~ParameterMemory() override;
   ParameterMemory(const ParameterMemory&) = delete;
   ParameterMemory& operator=(const ParameterMemory&) = delete;
 
-  // Begins on a page boundary.
-  [[nodiscard]] std::span<std::byte> parameters() const noexcept { return memory_->arena(); }
-
-  // Sets the ps's parked flag, which is set at first. A parked ps is sent frames, or woken. An
-  // awake ps calls poll(), and once more between set_parked(true) and its sleep.
-  void set_parked(bool parked) noexcept { memory_->set_parked(parked); }
-  // Clears the owner token of every connection: no further update of a primary is handed off.
-  void take_no_more() noexcept;
-  // Wakes each connection that waits for a frame and whose peer has left a request in its mailbox.
-  // True: there is one, which reads the request when its event loop continues.
-  bool poll() noexcept;
+  [[nodiscard]] std::span<std::byte> parameters() const noexcept override {
+    return memory_->arena();
+  }
+  void set_parked(bool parked) noexcept override { memory_->set_parked(parked); }
+  void take_no_more() noexcept override;
+  bool poll() noexcept override;
 
  private:
   friend class InPlaceBodies;
@@ -69,7 +84,7 @@ class ParameterMemory {
 // The conditions on which a ps accepts memory that a trainer, the primary of a range that it backs,
 // or a chief offers.
 struct InPlaceTerms {
-  std::shared_ptr<ParameterMemory> memory;  // its own; null: none, so frames are used
+  std::shared_ptr<InPlaceMemory> memory;  // its own; null: none, so frames are used
   // The mailbox for answers: each trainer has its own, and the primary another one. nullopt: for a
   // chief, which is answered by frames.
   std::optional<std::size_t> slot = {};

@@ -28,8 +28,8 @@ ServerConnection::ServerConnection(tcp::socket socket, ConnectionLimits limits,
       slot_(std::move(slot)),
       reader_(socket_, *this),
       endpoint_text_(peer_endpoint_text(socket_.native_handle())),
-      peer_text_(endpoint_text_),
       timer_(socket_.get_executor()) {
+  peer_text_ = endpoint_text_;
   std::error_code ignored;  // fail only when the peer has gone; the first read reports that
   socket_.non_blocking(true, ignored);
   // Replies are written in one piece, so waiting to fill a segment would only add delay.

@@ -27,6 +27,7 @@
 
 #include "net/memory/body_ring.h"
 #include "net/memory/parameter_memory.h"
+#include "net/tcp/frame_connection.h"
 #include "net/tcp/frame_reader.h"
 #include "net/tls/tls_stream.h"
 #include "net/wire/frame.h"
@@ -48,99 +49,46 @@ struct ConnectionLimits {
 
 // shared_ptr, because each of reader coroutine, writer coroutine and the owner's table may outlive
 // the others.
-class ServerConnection final : public std::enable_shared_from_this<ServerConnection>,
+class ServerConnection final : public FrameConnection,
+                               public std::enable_shared_from_this<ServerConnection>,
                                private FrameReader::Owner {
  public:
   // `slot` is held until the connection is closed: a listener counts open descriptors with it.
   ServerConnection(asio::ip::tcp::socket socket, ConnectionLimits limits,
                    std::shared_ptr<const void> slot);
-  ~ServerConnection() = default;
+  ~ServerConnection() override = default;
   ServerConnection(const ServerConnection&) = delete;
   ServerConnection& operator=(const ServerConnection&) = delete;
 
-  [[nodiscard]] const Hello& hello() const noexcept { return hello_; }
-  [[nodiscard]] const std::string& peer_text() const noexcept { return peer_text_; }
-  // False once closed, or refused and about to be closed.
   [[nodiscard]] bool is_open() const noexcept override { return state_ == State::kOpen; }
-
-  // Reads the next header, as FrameReader does; it may come through a mailbox.
   asio::awaitable<std::error_code> read_header(FrameHeader& header,
-                                               std::chrono::milliseconds timeout);
-  // Reads exactly body.size() bytes into `body`. A caller that sizes `body` by a header must have
-  // checked body_size against its own limit first.
+                                               std::chrono::milliseconds timeout) override;
   asio::awaitable<std::error_code> read_body(std::span<std::byte> body,
-                                             std::chrono::milliseconds timeout);
-  // Reads and discards `bytes` bytes.
+                                             std::chrono::milliseconds timeout) override;
   asio::awaitable<std::error_code> discard_body(std::uint64_t bytes,
-                                                std::chrono::milliseconds timeout);
-
-  // From now on the peer, a trainer, a primary or a chief, may offer shared memory. `terms` is
-  // called only for a peer on this machine and returns what this end agrees to. After an agreement
-  // both sides may read bodies in place.
-  void answer_offers(std::function<InPlaceTerms()> terms);
-  // Whether this end reads bodies in the peer's memory, as the two have agreed.
-  [[nodiscard]] bool shares_memory() const noexcept { return memory_ && memory_->has_bodies(); }
-  // The last header's body if it need not be read. read_body() and discard_body() take it from
-  // there, too.
-  [[nodiscard]] const BodyInPlace& body_in_place() const noexcept { return body_in_place_; }
-  // For the log: the sentence with which a read has refused the peer; empty: none has.
-  [[nodiscard]] const std::string& refused_with() const noexcept { return refused_with_; }
-
-  // Queues a frame; header.body_size is set from the body. Frames leave in order. Does nothing on a
-  // closed connection; the reader gets the error.
-  void send(FrameHeader header, std::vector<std::byte> owned = {});
-  // As send(), with a borrowed body: `body` must stay unchanged until the frame has left or the
-  // connection is closed (for example a ps's parameters between two steps). After close() it is not
-  // read any more. `owner` is kept until then, because a refused connection still sends what is
-  // queued after its owner may have finished. A body that the peer may read in place is not sent at
-  // all; it must stay unchanged until the peer's next gradient, or request of another kind. Returns
-  // whether the body is sent.
+                                                std::chrono::milliseconds timeout) override;
+  void send(FrameHeader header, std::vector<std::byte> owned = {}) override;
   bool send_borrowed(FrameHeader header, std::span<const std::byte> body,
-                     std::shared_ptr<const void> owner);
+                     std::shared_ptr<const void> owner) override;
+  Delivery send_acknowledged(FrameHeader header, std::vector<std::byte> head,
+                             std::span<const std::byte> rest) override;
+  bool acknowledge(const Ack& ack) override;
+  asio::awaitable<bool> drained(std::chrono::milliseconds timeout) override;
+  void answer_offers(std::function<InPlaceTerms()> terms) override;
+  [[nodiscard]] bool shares_memory() const noexcept override {
+    return memory_ && memory_->has_bodies();
+  }
+  bool poll() override;
+  void set_parked(bool parked) noexcept override;
+  [[nodiscard]] std::span<std::byte> place_for(std::size_t head, std::size_t rest) override;
+  [[nodiscard]] Rest take_rest(FrameHeader& header) override;
+  void refuse(const Refusal& refusal, std::uint64_t request_id = 0) override;
+  void finish() override;
+  void close() noexcept override;
+
   // Offers memory to the peer. Once both have agreed, send_acknowledged() leaves bodies and headers
   // there and wakes a parked peer; acknowledgements are read from the peer's mailbox.
   void offer(std::unique_ptr<BodyRing> slots);
-  // Wakes the read that waits for a frame if the peer has left an acknowledgement. Returns whether
-  // there is one, which is read when the event loop continues. An awake end has to call poll(), and
-  // once more between set_parked(true) and its sleep.
-  bool poll();
-  void set_parked(bool parked) noexcept;
-  // Returns where the rest of a body, behind a head of `head` bytes, may be written for the next
-  // send_acknowledged(). Empty: the caller uses memory of its own.
-  [[nodiscard]] std::span<std::byte> place_for(std::size_t head, std::size_t rest);
-  // As send(), for a frame that the peer acknowledges when it is done with the body: by an ACK of
-  // this request_id or a higher one. The body is `head` followed by `rest`, which is copied, or has
-  // been written where place_for() returned.
-  enum class Delivery : std::uint8_t {
-    kSent,
-    kLeft,       // in shared memory
-    kHandedOff,  // the same, and handed off: the peer takes it even if this process ends
-  };
-  Delivery send_acknowledged(FrameHeader header, std::vector<std::byte> head,
-                             std::span<const std::byte> rest);
-  // For a connection that is closed, or about to be: reads the next header that the peer has left
-  // in its mailbox, as read_header() does, including body_in_place(). The first call ends the
-  // handing off by clearing the owner token.
-  enum class Rest : std::uint8_t {
-    kNone,
-    kHeader,
-    kNonsense,  // invalid data is there now, or was read before
-  };
-  [[nodiscard]] Rest take_rest(FrameHeader& header);
-  // As send(). An answer to the header that was read last may go through the mailbox, if that
-  // header did. Returns whether it is sent.
-  bool acknowledge(const Ack& ack);
-  // Waits until the kernel has all queued frames. False when `timeout` has passed or the connection
-  // closed first.
-  asio::awaitable<bool> drained(std::chrono::milliseconds timeout);
-
-  // Queues REFUSED and closes when the peer has received it (bounded by ConnectionLimits::linger).
-  // Reads end with operation_canceled.
-  void refuse(const Refusal& refusal, std::uint64_t request_id = 0);
-  // Sends what is queued, then closes as refuse() does.
-  void finish();
-  // Closes at once; queued frames are dropped.
-  void close() noexcept;
 
   // For the listener only. From begin_handshake() to set_hello() the timeout bounds all reads
   // together, however slowly the bytes arrive.
@@ -232,16 +180,12 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   FrameReader reader_;
   const TlsStream* tls_ = nullptr;  // the reader's stream; null: no TLS
   std::string endpoint_text_;
-  std::string peer_text_;  // "worker 1 (10.0.0.7:51312)"; before HELLO: the endpoint
-  Hello hello_;
   std::unique_ptr<InPlaceBodies> in_place_;  // null: offers are passed on as frames
   std::unique_ptr<BodyRing> slots_;          // null: none were offered
   MailboxEnd* memory_ = nullptr;             // one of these; null: there is neither
-  BodyInPlace body_in_place_;                // of the last header
   std::optional<FrameHeader> kept_;          // read from the socket behind a header in the mailbox
   bool was_in_memory_ = false;               // the last header was in the mailbox
   bool was_nonsense_ = false;                // a header in the mailbox was invalid
-  std::string refused_with_;
   State state_ = State::kOpen;
   bool timed_out_ = false;
   bool is_excused_ = false;  // the peer's timeout was extended; until it sends something

@@ -251,7 +251,8 @@ TEST_F(ServerConnectionTest, SeveralAreDrainedWithinOneLimit) {
     connection->send({.kind = FrameKind::kParameters}, std::vector<std::byte>(kBig));
     const asio::any_io_executor executor = co_await asio::this_coro::executor;
     const auto is_drained = std::make_shared<bool>(false);
-    asio::co_spawn(executor, drain_all(std::vector(4, connection), 100ms),
+    asio::co_spawn(executor,
+                   drain_all(std::vector<std::shared_ptr<FrameConnection>>(4, connection), 100ms),
                    [is_drained](const std::exception_ptr&) { *is_drained = true; });
     // Of two timers the one that expires first is handled first, however late that is.
     asio::steady_timer timer(executor, 250ms);

@@ -42,11 +42,17 @@ struct Frame {
   bool is_left = false;
 };
 
-// Memory of one connection in which a primary leaves updates for its backup. It outlives the
-// primary.
+// Memory of one connection in which a primary leaves updates for its backup, and the backup leaves
+// acknowledgements. It outlives both.
 struct LeftUpdates {
-  std::deque<Frame> frames;  // not taken yet
-  bool is_taken = true;  // the backup takes updates from memory; once it stops, it never resumes
+  std::size_t offered = 0;  // bytes
+  bool is_agreed = false;
+  std::deque<Frame> frames;           // not taken yet
+  std::deque<net::FrameHeader> acks;  // likewise
+  bool is_taken = false;  // the backup takes updates from memory; once it stops, it never resumes
+  // A parked end is sent a notification.
+  bool is_backup_parked = true;
+  bool is_primary_parked = true;
   // The request whose acknowledgement shows that all frames sent so far were read, as in
   // net::BodyRing.
   std::optional<std::uint64_t> unread = std::numeric_limits<std::uint64_t>::max();
@@ -98,7 +104,6 @@ class Network final : public Actor {
 
   // The memory of that connection from a primary to its backup.
   [[nodiscard]] LeftUpdates& left_updates(ConnectionId id) { return left_[id]; }
-  [[nodiscard]] bool has_left_updates(ConnectionId id) const { return left_.contains(id); }
 
   // The process is dead. `silently`: its machine is, too, so the other ends are not notified.
   void forget(const Process& process, bool silently);

@@ -1,21 +1,22 @@
-// A simulated ps: the real core, with what its shell does but without sockets, and the state that
-// the checkers compare.
+// A simulated ps: the real shell and core (roles/ps/) over simulated connections, memory, time and
+// files; and the state that the checkers compare.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "net/waiting/interrupt.h"
-#include "roles/ps/core/connection_map.h"
-#include "roles/ps/core/ps_core.h"
+#include "roles/ps/shell/ps_process.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/process.h"
-#include "tests/sim/state_channels.h"
+#include "tests/sim/ps_connection.h"
+#include "tests/sim/ps_io.h"
 
 namespace disttf::sim {
 
@@ -24,6 +25,9 @@ class PsProcess final : public Process {
   // `disk`: nullptr if there is no --train_dir.
   PsProcess(World& world, Network& network, Checks& checks, SimulatedDisk* disk, roles::Task task,
             std::size_t node, OnEnd on_end);
+  ~PsProcess() override;
+  PsProcess(const PsProcess&) = delete;
+  PsProcess& operator=(const PsProcess&) = delete;
 
   [[nodiscard]] bool listens() const noexcept override { return is_alive() && is_open_; }
   void start() override;
@@ -35,98 +39,92 @@ class PsProcess final : public Process {
   // "range 0: primary, step 12, generation 1"
   [[nodiscard]] std::string describe_state() const;
 
+  // --- for its connections, and for the rest of what its shell uses
+
+  using Process::now;
+  [[nodiscard]] World& world() noexcept { return world_; }
+  [[nodiscard]] Network& network() noexcept { return network_; }
+  [[nodiscard]] SimulatedPsIo& io() noexcept { return *io_; }
+  void mark(Mark what) noexcept { world_.mark(what); }
+  void violate(const std::string& what) { world_.violate(name() + " " + what); }
+  void log(const roles::Note& line);
+  void close_port() noexcept { is_open_ = false; }
+  void end(const roles::EndProcess& end);
+  std::shared_ptr<PsConnection> connect(ConnectionId id, const net::Hello& hello,
+                                        std::size_t range);
+  void forget(ConnectionId id) { connections_.erase(id); }
+  void watch_timeouts(Time next);
+  void schedule_alarm(Time at, std::uint64_t alarm, std::uint64_t wait) {
+    schedule(at, kAlarm, alarm, wait);
+  }
+  void schedule_thread(Time at, std::uint64_t thread) { schedule(at, kThread, thread); }
+  void schedule_writer(Time at, std::uint64_t writer) { schedule(at, kWritten, writer); }
+  // Whether the chief and it share memory for snapshots.
+  [[nodiscard]] bool shares_snapshots() const;
+  // Whether there is no place in memory for that update of a connection.
+  [[nodiscard]] bool lacks_place(ConnectionId id, std::uint64_t update) const;
+
+  // --- checks
+
+  // The shell may have called the core: reports what has changed there.
+  void observe();
+  void header_was_read(const PsConnection& from, const net::FrameHeader& header);
+  // Checks a frame that is about to be sent. False: it must not be.
+  [[nodiscard]] bool may_send(const PsConnection& to, const net::FrameHeader& header);
+  // A peer is to use that memory of the range.
+  void check_memory(std::size_t range, const net::InPlaceMemory& memory);
+  // The range's state contains a torn gradient, or receives one. So the trainer, this process, and
+  // every process that receives the state must have been replaced.
+  [[nodiscard]] bool is_torn(std::size_t range) const { return hosted_[range].is_torn; }
+  void is_torn(std::size_t range, bool is) { hosted_[range].is_torn = is_torn(range) || is; }
+  [[nodiscard]] bool is_elastic(std::size_t range) const;
+
  protected:
   void happen(std::uint32_t what, std::uint64_t a, std::uint64_t b) override;
   void bury() override;
 
  private:
-  enum Event : std::uint32_t {
-    kWatch = 10,
-    kClosedHere,   // of a connection that this ps has closed itself
-    kReach,        // of a range: time to dial the other host
-    kDialTimeout,  // of a range, and of which connection
-    kDrained,
-    kShardWritten,  // to the --train_dir
-  };
-  // One of the core's ranges.
+  enum Event : std::uint32_t { kAlarm = 10, kThread, kWritten, kTimeouts, kPoll };
+  // One of the core's ranges, as last observed.
   struct Hosted {
-    // The connection that it has dialed to the other host.
-    ConnectionId dialled = 0;
-    std::uint64_t attempts = 0;
-    // As last observed.
     net::ReplicaRole replica_role = net::ReplicaRole::kOnly;
     std::uint64_t replica_roles = 0;  // changes of `replica_role`
     std::uint64_t step = 0;
     net::Generation generation = 0;
     bool held = false;
     net::ViewNumber view = {};
-    // Its state contains a torn gradient. So the trainer, this process, and every process that
-    // receives the state must have been replaced.
     bool is_torn = false;
-    bool is_behind = false;  // as last observed: a copy that has deferred updates
-    // Where the next update is written, and how many there have been.
-    std::vector<float> place;
-    std::uint64_t updates = 0;
-  };
-  struct Served {
-    net::Hello hello;
-    roles::BodyPlan plan;
-    net::FrameHeader push;  // the newest PUSH_PULL
-    Time heard{};
+    bool is_behind = false;  // a copy that has deferred updates
   };
 
-  void do_effects();
-  void look(std::size_t replica);
-  std::span<float> place_of_update(std::size_t replica);  // see roles::Arena
-  void greeted(ConnectionId id, const Frame& frame);
-  void end_connection(ConnectionId id);
-  void hear(ConnectionId id, const Frame& frame);
-  void read(ConnectionId id, Served& served, const Frame& frame, std::size_t bytes);
-  // Returns whether the connection is from the primary of a range that this ps backs up.
-  [[nodiscard]] bool is_primarys(ConnectionId id);
-  // Leaves the update in memory, or announces it on the connection. Returns whether the backup has
-  // it.
-  bool leave(ConnectionId to, Frame& update);
-  // Takes the updates that the primary has left, after which it leaves no more.
-  void take_rest(ConnectionId primary);
-  void check_not_replaced(const roles::RangeReplica& range, const net::Hello& from,
-                          net::Generation generation);
+  [[nodiscard]] PsConnection* find(ConnectionId id) const;
+  [[nodiscard]] const roles::PsCore& core() const { return std::as_const(*server_).core(); }
+  // Runs the shell until it waits, and lets it park.
+  void run();
+  void proceed();
+  void park();
+  void time_out();
+  void observe(std::size_t replica);
+  void check_effects();
+  void check_not_replaced(const net::Hello& from, net::Generation generation);
   void check_none_waits(const roles::RangeReplica& range);
-  void check_answer(const net::FrameHeader& answer, ConnectionId to);
+  void check_answer(const net::FrameHeader& answer, const net::FrameHeader& push);
   void check_staleness(const roles::RangeReplica& range, const net::FrameHeader& answer,
                        const net::FrameHeader& push);
-  void watch();
-  void reach(std::size_t replica);
-  void forgive(Duration missed);
-  void close_timed_out_channels();
-
-  // Effects of a range.
-  void apply(std::size_t replica, roles::SendFrame& effect);
-  void apply(std::size_t replica, const roles::ConnectToBackup& effect);
-  void apply(std::size_t replica, const roles::DrainConnections& effect);
-  void apply(std::size_t /*replica*/, const roles::CloseConnection& effect) { apply(effect); }
-  void apply(std::size_t replica, const roles::FinishConnection& effect);
-  void apply(std::size_t /*replica*/, const roles::RefuseConnection& effect) { apply(effect); }
-  void apply(std::size_t /*replica*/, const roles::Note& effect) { apply(effect); }
-  // Effects of the process.
-  void apply(const roles::CloseConnection& effect);
-  void apply(const roles::RefuseConnection& effect);
-  void apply(const roles::Note& effect);
-  void apply(const roles::ClosePort& effect);
-  void apply(const roles::AwaitDrained& effect);
-  void apply(const roles::StayIdle& effect);
-  static void apply(const roles::AnswerMetrics& /*effect*/) {}  // no process requests metrics here
-  static void apply(const roles::SendTrace& /*effect*/) {}      // nor a trace
-  void apply(const roles::EndProcess& effect);
 
   Checks& checks_;
-  StateChannels state_channels_;
-  std::unique_ptr<roles::PsCore> core_;  // from start() on
-  std::array<Hosted, 2> hosted_;         // by replica
-  roles::ConnectionMap<Served> served_;
-  net::FreezeWatch awake_{kBeginning};
-  Time next_timeout_{};  // no channel times out before then
-  bool is_open_ = true;  // whether its port is open
+  SimulatedDisk* const disk_;
+  // From start() on.
+  std::unique_ptr<SimulatedPsIo> io_;
+  std::unique_ptr<roles::ParameterServer> server_;
+  std::map<ConnectionId, PsConnection*> connections_;
+  std::array<Hosted, 2> hosted_;  // by replica
+  // The last frame on a control channel in this event.
+  std::optional<std::pair<net::Hello, net::Generation>> control_;
+  Time next_timeouts_ = Time::max();
+  std::uint64_t polls_ = 0;
+  bool is_awake_ = false;  // it polls memory, and is not notified
+  bool is_open_ = true;    // whether its port is open
 };
 
 // Returns a line for each process that is alive.

@@ -49,6 +49,8 @@ enum class Draw : std::uint32_t {
   kGroup,
   kDirectory,
   kProgram,
+  kPsShell,
+  kPsAwake,
 };
 
 // Events of interest in a run. Over many seeds each must have occurred.
@@ -121,6 +123,9 @@ enum class Mark : std::uint8_t {
   kProgramWrong,
   kProgramSaved,
   kRunFailedByProgram,
+  kMadeOnThread,
+  kLeftWithoutWake,
+  kAcknowledgedInMemory,
   kCount,
 };
 [[nodiscard]] std::string_view name_of(Mark mark) noexcept;

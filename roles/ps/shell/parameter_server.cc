@@ -1,65 +1,170 @@
 #include "roles/ps/shell/parameter_server.h"
 
+#include <array>
 #include <asio/post.hpp>
-#include <asio/use_awaitable.hpp>
+#include <asio/steady_timer.hpp>
 #include <csignal>
-#include <new>
+#include <limits>
+#include <thread>
 #include <utility>
 
-#include "net/tcp/drain_all.h"
-#include "net/tcp/spawn.h"
-#include "net/wire/metrics_messages.h"
+#include "math/non_temporal_stores.h"
+#include "net/tcp/listener.h"
+#include "net/waiting/as_tuple.h"
+#include "net/waiting/spin_then_park.h"
 #include "roles/ps/shell/ps_process.h"
-#include "run/monitor/shell/process_facts.h"
+#include "run/process/log.h"
 #include "run/process/machine.h"
+#include "run/process/ps_channel.h"
+#include "run/process/resource_limits.h"
+#include "run/process/start_thread.h"
 #include "run/process/stop_signal.h"
 #include "run/process/task_listener.h"
 
 namespace disttf::roles {
 namespace {
 
-using net::FrameHeader;
-using net::FrameKind;
-using std::chrono::milliseconds;
-
 // The most handlers that run between two polls of shared memory.
 constexpr std::size_t kHandlersPerLook = 16;
 
-}  // namespace
+constexpr const char* kWhatARunTakes =
+    "its range of the parameters, the optimizer's state and one gradient of each trainer";
 
-ParameterServer::ParameterServer(Task task, std::filesystem::path train_dir)
-    : task_(std::move(task)),
-      train_dir_(std::move(train_dir)),
-      core_(
-          task_, threads_of(task_),
-          [this](std::uint8_t replica, const RunConfig& config, math::Range range_of_run) {
-            return range(replica).make_arena(config, range_of_run);
-          },
-          Clock::now()),
-      watch_timer_(context_) {}
+class SystemAlarm final : public Alarm {
+ public:
+  explicit SystemAlarm(asio::io_context& context) : timer_(context, Clock::time_point::max()) {}
 
-int ParameterServer::run() {
+  asio::awaitable<void> wait_until(Clock::time_point time) override {
+    // To set the same time again would end the waits of other coroutines.
+    if (timer_.expiry() != time) {
+      timer_.expires_at(time);
+    }
+    co_await timer_.async_wait(net::kAsTuple);
+  }
+  void wake() override { timer_.cancel(); }
+
+ private:
+  asio::steady_timer timer_;
+};
+
+struct JoinedThread {
+  explicit JoinedThread(std::thread started) : thread(std::move(started)) {}
+  ~JoinedThread() { thread.join(); }
+  JoinedThread(const JoinedThread&) = delete;
+  JoinedThread& operator=(const JoinedThread&) = delete;
+  std::thread thread;
+};
+
+// The event loop, the listener, signals, and all else that a ps takes from its system.
+class SystemIo final : public PsIo, private net::Poller {
+ public:
+  SystemIo(Task task, const std::filesystem::path& train_dir)
+      : PsIo(Sizes{}),
+        task_(std::move(task)),
+        train_dir_(train_dir),
+        server_(task_, threads_of(task_), *this) {}
+
+  int run();
+
+ private:
+  [[nodiscard]] Clock::time_point now() const noexcept override { return Clock::now(); }
+  [[nodiscard]] std::unique_ptr<Alarm> make_alarm() override {
+    return std::make_unique<SystemAlarm>(context());
+  }
+  [[nodiscard]] std::uint64_t random() override { return random_number(); }
+  asio::awaitable<ConnectionPtr> dial_host(std::size_t range, std::uint8_t replica) override;
+  bool offer_updates(net::FrameConnection& backup, const UpdateShape& shape) override;
+  void require_memory(std::uint64_t bytes) override {
+    roles::require_memory(bytes, describe(task_.cluster, task_.self), kWhatARunTakes);
+  }
+  [[nodiscard]] std::shared_ptr<net::InPlaceMemory> make_parameter_memory(
+      std::uint8_t /*replica*/, std::size_t floats) override {
+    return roles::make_parameter_memory(task_, floats, task_.cluster.trainer_count());
+  }
+  // Non-temporal stores help only if another process reads the memory.
+  [[nodiscard]] bool streams() const override {
+    return math::non_temporal_stores_help() && tasks_here(task_).trainers > 0;
+  }
+  [[nodiscard]] std::shared_ptr<net::InPlaceMemory> make_snapshot_memory(
+      std::size_t bytes) override {
+    return roles::make_snapshot_memory(task_, bytes);
+  }
+  [[nodiscard]] std::shared_ptr<void> start_thread(std::function<void()> work) override {
+    return std::make_shared<JoinedThread>(roles::start_thread(std::move(work)));
+  }
+  [[nodiscard]] std::unique_ptr<ShardFileWriter> make_writer() override {
+    return std::make_unique<ShardWriter>(train_dir_);
+  }
+  void log(const Note& note) override { log_note(note); }
+  void close_port() override {
+    if (listener_) {
+      listener_->stop();
+    }
+  }
+  void stay_idle() override { log_idle(); }
+  void end(const EndProcess& end) override {
+    end_ = end;
+    context().stop();
+  }
+
+  // Runs the io_context until it is stopped.
+  void loop();
+  // Handles what has arrived. Returns false if nothing has.
+  bool proceed();
+  // Waits until something arrives.
+  void sleep();
+  [[nodiscard]] bool is_ready() noexcept override { return server_.poll(); }
+  void set_parked(bool parked) noexcept override { server_.set_parked(parked); }
+
+  const Task task_;
+  const std::filesystem::path train_dir_;
+  std::array<net::NameLookup, 2> lookups_;  // of the other hosts, by `replica`
+  ParameterServer server_;
+  std::unique_ptr<net::Listener> listener_;
+  net::SpinThenPark for_gradients_;
+  net::SpinThenPark for_acks_;
+  net::SpinThenPark for_anything_;
+  EndProcess end_;  // the result of run()
+};
+
+asio::awaitable<ConnectionPtr> SystemIo::dial_host(std::size_t range, std::uint8_t replica) {
+  net::ConnectionLimits limits;
+  // BackupSender::is_safe() bounds the queue.
+  limits.max_queued_bytes = std::numeric_limits<std::size_t>::max() / 2;
+  net::Dialed dialed =
+      co_await roles::dial_host(context(), task_, range, replica, net::ChannelPurpose::kReplica,
+                                lookups_.at(replica), limits);
+  co_return std::move(dialed.connection);
+}
+
+bool SystemIo::offer_updates(net::FrameConnection& backup, const UpdateShape& shape) {
+  std::unique_ptr<net::BodyRing> slots = make_update_slots(task_, shape);
+  if (!slots) {
+    return false;
+  }
+  static_cast<net::ServerConnection&>(backup).offer(std::move(slots));  // made by dial_host()
+  return true;
+}
+
+int SystemIo::run() {
   const StopSignal stop([this](int number) {
-    asio::post(context_, [this, number] {
-      // Posted to the ps's thread: StopSignal calls this on a thread of its own.
-      core_.stop(static_cast<ExitCode>(exit_code_for(number)), signal_name(number), Clock::now());
-      do_effects();
+    // Posted to the ps's thread: StopSignal calls this on a thread of its own.
+    asio::post(context(), [this, number] {
+      server_.stop(static_cast<ExitCode>(exit_code_for(number)), signal_name(number));
     });
   });
   net::ListenerHooks hooks;
-  hooks.make_welcome = [this](const net::Hello& hello) {
-    auto answer = core_.welcome(hello, Clock::now());
-    do_effects();
-    return answer;
+  hooks.make_welcome = [this](const net::Hello& hello) { return server_.welcome(hello); };
+  hooks.on_connection = [this](std::shared_ptr<net::ServerConnection> connection) {
+    return server_.serve(std::move(connection));
   };
-  hooks.on_connection = [this](ConnectionPtr connection) { return serve(std::move(connection)); };
-  hooks.on_error = [this](const std::exception_ptr& exception) { on_exception(exception); };
+  hooks.on_error = [this](const std::exception_ptr& exception) { server_.on_exception(exception); };
   // Opened last: from here on a peer may connect, and every hook must be set by then.
-  listener_ = open_task_listener(context_, task_, std::move(hooks), stop);
-  spawn([this] { return watch(); });
+  listener_ = open_task_listener(context(), task_, std::move(hooks), stop);
+  server_.start();
   loop();
   // Once more, so that the counters include the end of the run.
-  publish_meters();
+  server_.publish_meters();
   if (end_.code != kDone) {
     throw Failure(end_.code, end_.sentence);
   }
@@ -72,224 +177,44 @@ int ParameterServer::run() {
 // the other host of the range does not have it yet, all trainers wait, and processors are free.
 // (With more tasks than processors polling may take a processor from a trainer that computes; it
 // yields, and net::SpinThenPark notices when that takes long.)
-void ParameterServer::loop() {
+void SystemIo::loop() {
   const auto proceeds = [this] { return proceed(); };
   set_parked(false);
-  while (!context_.stopped()) {
+  while (!context().stopped()) {
     // Snapshots are copied only when no frame waits, and before the ps spins or sleeps.
-    const bool has_come = proceed() || copy_snapshots() ||
-                          (core_.expects_gradient() && for_gradients_.spin(proceeds)) ||
-                          (core_.expects_ack() && for_acks_.spin(proceeds));
+    const bool has_come = proceed() || server_.copy_snapshots() ||
+                          (server_.core().expects_gradient() && for_gradients_.spin(proceeds)) ||
+                          (server_.core().expects_ack() && for_acks_.spin(proceeds));
     if (!has_come) {
       sleep();
     }
   }
 }
 
-bool ParameterServer::proceed() {
+bool SystemIo::proceed() {
   // Memory first: a push there is what trainers wait for.
   static_cast<void>(is_ready());
   std::size_t handlers = 0;
   // Bounded, so that a stream of small frames cannot starve requests in memory.
-  while (handlers < kHandlersPerLook && context_.poll_one() > 0) {
+  while (handlers < kHandlersPerLook && context().poll_one() > 0) {
     ++handlers;
   }
-  return handlers > 0 || context_.stopped();
-}
-
-bool ParameterServer::copy_snapshots() {
-  return std::ranges::any_of(ranges_, [](const auto& each) { return each->copy_snapshot(); });
+  return handlers > 0 || context().stopped();
 }
 
 // Before it sleeps it yields once. Trainers that share its processor and are about to push then
 // find it awake, which saves frames and wake-ups. It helps even with more tasks than processors.
 // Trainers send a frame to a ps that sleeps.
-void ParameterServer::sleep() {
+void SystemIo::sleep() {
   if (!for_anything_.yield_once([this] { return proceed(); })) {
-    net::SpinThenPark::park(*this, [this] { context_.run_one(); });
+    net::SpinThenPark::park(*this, [this] { context().run_one(); });
   }
 }
 
-bool ParameterServer::is_ready() noexcept {
-  // Every range is polled, whatever the first one has: each poll wakes a reader of its own.
-  bool wakes = false;
-  for (const auto& each : ranges_) {
-    wakes = each->poll() || wakes;
-  }
-  return wakes;
-}
-
-void ParameterServer::set_parked(bool parked) noexcept {
-  for (const auto& each : ranges_) {
-    each->set_parked(parked);
-  }
-}
-
-// ---------------------------------------------------------------------------------- connections
-
-RangeServer& ParameterServer::range(std::size_t replica) {
-  while (ranges_.size() <= replica) {
-    ranges_.push_back(std::make_unique<RangeServer>(*this, core_.range(ranges_.size())));
-  }
-  return *ranges_[replica];
-}
-
-ConnectionId ParameterServer::add(const ConnectionPtr& connection) {
-  // Ids are never used again, so an effect for a closed connection finds none.
-  connections_.emplace(++last_id_, connection);
-  return last_id_;
-}
-
-net::ServerConnection* ParameterServer::find(ConnectionId id) const {
-  const auto found = connections_.find(id);
-  return found == connections_.end() ? nullptr : found->second.get();
-}
-
-asio::awaitable<void> ParameterServer::serve(ConnectionPtr connection) {
-  const ConnectionId id = add(connection);
-  const net::Hello& hello = connection->hello();
-  const PsCore::Reads reads = core_.connected(id, hello, connection->peer_text(), Clock::now());
-  // Before any frame is read: the core may have closed this connection or others.
-  do_effects();
-  if (reads == PsCore::Reads::kFrames) {
-    co_await range(hello.replica).serve_accepted(id, connection);
-  } else if (reads == PsCore::Reads::kSnapshots) {
-    co_await range(hello.replica).serve_snapshots(connection);
-  }
-  // The core has registered only connections that it reads from.
-  if (reads != PsCore::Reads::kNothing) {
-    core_.closed(id, Clock::now());
-    do_effects();
-  }
-  remove(id);
-}
-
-// ------------------------------------------------------------------------------------------ time
-
-asio::awaitable<void> ParameterServer::watch() {
-  net::FreezeWatch awake;
-  const auto forgive = [&](Clock::duration missed) {
-    core_.forgive(missed, awake.now());
-    do_effects();
-  };
-  while (!core_.has_ended()) {
-    watch_timer_.expires_after(kWatchInterval);
-    // Before the wait, too: this process may have been suspended since the last round.
-    forgive(awake.missed(Clock::now(), watch_timer_.expiry()));
-    co_await watch_timer_.async_wait(asio::use_awaitable);
-    forgive(awake.missed(Clock::now()));
-    core_.time(awake.now());
-    do_effects();
-    publish_meters();
-  }
-}
-
-void ParameterServer::publish_meters() {
-  for (const auto& served : ranges_) {
-    served->meter().publish();
-  }
-}
-
-// --------------------------------------------------------------------------------------- effects
-
-void ParameterServer::do_effects() {
-  core_.drain([this](std::size_t replica, auto& effect) { range(replica).apply(effect); },
-              [this](auto& effect) { apply(effect); });
-}
-
-void ParameterServer::apply(RefuseConnection& effect) {
-  if (net::ServerConnection* const connection = find(effect.id)) {
-    connection->refuse({.exit_code = effect.exit_code,
-                        .sentence = std::move(effect.sentence),
-                        .replaced_by = effect.replaced_by},
-                       effect.request_id);
-  }
-}
-
-void ParameterServer::apply(const CloseConnection& effect) {
-  if (net::ServerConnection* const connection = find(effect.id)) {
-    connection->close();
-  }
-}
-
-void ParameterServer::apply(const ClosePort& /*effect*/) {
-  if (listener_) {
-    listener_->stop();
-  }
-}
-
-void ParameterServer::apply(const AwaitDrained& effect) {
-  // Time for peers to read what they were sent, then for the last frames to leave.
-  // Spawned, since the ps serves its connections meanwhile.
-  spawn([this, at_least = effect.at_least]() -> asio::awaitable<void> {
-    asio::steady_timer timer(context_, at_least);
-    co_await timer.async_wait(asio::use_awaitable);
-    co_await net::drain_all(last_, kDrainTimeout);
-    core_.drained();
-    do_effects();
-  });
-}
-
-void ParameterServer::apply(const StayIdle& /*effect*/) { log_idle(); }
-
-void ParameterServer::apply(const AnswerMetrics& effect) {
-  net::ServerConnection* const connection = find(effect.to);
-  if (connection == nullptr) {
-    return;
-  }
-  PsMetrics own = core_.take_metrics();
-  own.process = process_facts();
-  for (const auto& served : ranges_) {
-    own.process.bytes_sent += served->meter().bytes_sent();
-    own.process.bytes_received += served->meter().bytes_received();
-  }
-  std::vector<std::string> texts = core_.relay().take();
-  texts.insert(texts.begin(), to_json(own));
-  connection->send(net::MetricsReplyFrame{effect.request_id}.to_header(),
-                   net::encode_metrics(texts));
-}
-
-void ParameterServer::apply(const SendTrace& effect) {
-  if (net::ServerConnection* const connection = find(effect.to)) {
-    connection->send(
-        net::TraceSteps{.from = effect.window.from, .count = effect.window.count}.to_header());
-  }
-}
-
-void ParameterServer::apply(EndProcess& effect) {
-  end_ = std::move(effect);
-  context_.stop();
-}
-
-void ParameterServer::drain_at_end(const std::vector<ConnectionId>& ids) {
-  for (const ConnectionId id : ids) {
-    if (const auto found = connections_.find(id); found != connections_.end()) {
-      // Shared ownership: the connection must live until it is drained.
-      last_.push_back(found->second);
-    }
-  }
-}
-
-// An exception of any coroutine ends the process with a sentence.
-void ParameterServer::spawn(std::function<asio::awaitable<void>()> coroutine) {
-  net::spawn(context_, std::move(coroutine),
-             [this](const std::exception_ptr& exception) { on_exception(exception); });
-}
-
-void ParameterServer::on_exception(const std::exception_ptr& exception) {
-  try {
-    std::rethrow_exception(exception);
-    // Out of memory has a sentence of its own, as what() of std::bad_alloc says nothing.
-  } catch (const std::bad_alloc&) {
-    core_.broke(kNoMemory);
-  } catch (const std::exception& error) {
-    core_.broke(error.what());
-  }
-  do_effects();
-}
+}  // namespace
 
 int run_parameter_server(const Task& task, const std::filesystem::path& train_dir) {
-  return ParameterServer(task, train_dir).run();
+  return SystemIo(task, train_dir).run();
 }
 
 }  // namespace disttf::roles

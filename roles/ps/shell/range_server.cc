@@ -2,22 +2,13 @@
 
 #include <algorithm>
 #include <asio/post.hpp>
-#include <asio/steady_timer.hpp>
 #include <exception>
-#include <limits>
 #include <random>
 #include <utility>
 
 #include "math/model.h"
-#include "math/non_temporal_stores.h"
-#include "net/waiting/as_tuple.h"
 #include "net/wire/backoff.h"
 #include "roles/ps/shell/ps_process.h"
-#include "run/process/log.h"
-#include "run/process/machine.h"
-#include "run/process/ps_channel.h"
-#include "run/process/resource_limits.h"
-#include "run/process/start_thread.h"
 #include "run/process/tensor_memory.h"
 
 namespace disttf::roles {
@@ -29,32 +20,15 @@ using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::milliseconds;
 
-namespace {
-
-// The system provides 1 GB of memory in about half a second; a shard below this size takes a few
-// milliseconds.
-constexpr std::uint64_t kMadeOnAnotherThread = std::uint64_t{16} << 20U;
-
-constexpr const char* kWhatARunTakes =
-    "its range of the parameters, the optimizer's state and one gradient of each trainer";
-
-}  // namespace
-
 RangeServer::RangeServer(ParameterServer& process, RangeReplica& core)
     : process_(process),
+      io_(process.io()),
       task_(process.task()),
       core_(core),
       meter_(task_, core),
-      writer_(process.train_dir()),
-      shard_is_made_(process.context(), net::Clock::time_point::max()) {
+      writer_(io_.make_writer()),
+      shard_is_made_(io_.make_alarm()) {
   core_.roles().take_rest_with([this](ConnectionId primary) { take_rest(primary); });
-}
-
-RangeServer::~RangeServer() {
-  // The thread uses this object.
-  if (maker_.joinable()) {
-    maker_.join();
-  }
 }
 
 // ---------------------------------------------------------------------------------- connections
@@ -77,8 +51,8 @@ asio::awaitable<void> RangeServer::serve_accepted(ConnectionId id, ConnectionPtr
 // If invalid data lies in memory, an update may have been lost: the core receives it as an invalid
 // frame, and drops its copy. (It is measured as part of the calling frame.)
 void RangeServer::take_rest(ConnectionId primary) {
-  using Rest = net::ServerConnection::Rest;
-  net::ServerConnection* const connection = process_.find(primary);
+  using Rest = net::FrameConnection::Rest;
+  net::FrameConnection* const connection = process_.find(primary);
   while (connection != nullptr) {
     FrameHeader header;
     const Rest rest = connection->take_rest(header);
@@ -88,7 +62,7 @@ void RangeServer::take_rest(ConnectionId primary) {
     const net::BodyInPlace in_place =
         rest == Rest::kHeader ? connection->body_in_place() : net::BodyInPlace{};
     meter_.received(header, header.body_size, !in_place.bytes.empty());
-    const BodyPlan plan = process_.core().header(primary, header, Clock::now(), in_place);
+    const BodyPlan plan = process_.core().header(primary, header, io_.now(), in_place);
     // The rest lies in memory only: no body can be read from the connection any more.
     if (plan.next == BodyPlan::Next::kStop || plan.is_body()) {
       return;
@@ -133,15 +107,14 @@ BodyPlan RangeServer::header_came(ConnectionId id, const FrameHeader& header,
   const RangeMeter::Call measured(meter_);
   // A gradient takes the short way.
   PushReceiver& pushes = core_.pushes();
-  return pushes.takes(id, header) ? pushes.header(id, header, Clock::now(), in_place)
-                                  : process_.core().header(id, header, Clock::now(), in_place);
+  return pushes.takes(id, header) ? pushes.header(id, header, io_.now(), in_place)
+                                  : process_.core().header(id, header, io_.now(), in_place);
 }
 
 BodyPlan RangeServer::body_came(ConnectionId id) {
   const RangeMeter::Call measured(meter_);
   PushReceiver& pushes = core_.pushes();
-  return pushes.takes_body(id) ? pushes.body(id, Clock::now())
-                               : process_.core().body(id, Clock::now());
+  return pushes.takes_body(id) ? pushes.body(id, io_.now()) : process_.core().body(id, io_.now());
 }
 
 asio::awaitable<bool> RangeServer::read_body(ConnectionId id, const ConnectionPtr& connection,
@@ -171,38 +144,32 @@ asio::awaitable<bool> RangeServer::read_body(ConnectionId id, const ConnectionPt
 
 asio::awaitable<void> RangeServer::keep_backup() {
   // Pauses are random, so that ps that lost their backups together do not retry together.
-  net::Backoff backoff(std::mt19937_64(std::random_device{}()));
-  net::NameLookup lookup;
-  asio::steady_timer pause(process_.context());
+  net::Backoff backoff(std::mt19937_64(io_.random()));
+  const std::unique_ptr<Alarm> pause = io_.make_alarm();
   while (core_.host().connects_to_backup()) {
     if (core_.host().may_fill()) {
-      net::ConnectionLimits limits;
-      // BackupSender::is_safe() bounds the queue.
-      limits.max_queued_bytes = std::numeric_limits<std::size_t>::max() / 2;
-      const net::Dialed dialed = co_await dial_host(
-          process_.context(), task_, core_.state().index(), core_.host().other_replica(),
-          net::ChannelPurpose::kReplica, lookup, limits);
+      const ConnectionPtr backup =
+          co_await io_.dial_host(core_.state().index(), core_.host().other_replica());
       // The role may have changed while connecting.
-      if (dialed.connection && core_.host().may_fill()) {
-        const ConnectionId id = process_.add(dialed.connection);
-        process_.core().reached(core_.host().replica, id, Clock::now());
+      if (backup && core_.host().may_fill()) {
+        const ConnectionId id = process_.add(backup);
+        process_.core().reached(core_.host().replica, id, io_.now());
         process_.do_effects();
-        offer_memory(dialed.connection);
-        co_await serve_frames(id, dialed.connection);
+        offer_memory(backup);
+        co_await serve_frames(id, backup);
         // Else a host that refuses every connection would be retried without a pause.
         if (core_.host().backup.is_complete()) {
           backoff.reset();
         }
-        process_.core().closed(id, Clock::now());
+        process_.core().closed(id, io_.now());
         process_.do_effects();
         process_.remove(id);
       }
-      if (dialed.connection) {
-        dialed.connection->close();
+      if (backup) {
+        backup->close();
       }
     }
-    pause.expires_after(std::min(backoff.next(), kLongestDialPause));
-    co_await pause.async_wait(net::kAsTuple);
+    co_await pause->wait_until(io_.now() + std::min(backoff.next(), kLongestDialPause));
   }
   core_.roles().stopped_connecting_to_backup();
 }
@@ -213,16 +180,15 @@ Arena RangeServer::make_arena(const RunConfig& config, math::Range range) {
   // The old shard's memory is released first: the machine may not have room for both.
   release_memory();
   // Checked first, so that the chief receives a sentence instead of a lost ps.
-  require_memory(ShardStorage::bytes_taken(config, range), describe(task_.cluster, task_.self),
-                 kWhatARunTakes);
+  io_.require_memory(ShardStorage::bytes_taken(config, range));
   const std::size_t floats = ShardStorage::arena_size(config, range);
-  memory_ = make_parameter_memory(task_, floats, task_.cluster.trainer_count());
+  memory_ = io_.make_parameter_memory(core_.host().replica, floats);
   return arena_in(memory_, floats);
 }
 
 RangeServer::MadeShard RangeServer::make_shard(const RunConfig& config, math::Range range) {
   const std::size_t floats = ShardStorage::arena_size(config, range);
-  MadeShard made{.memory = make_parameter_memory(task_, floats, task_.cluster.trainer_count()),
+  MadeShard made{.memory = io_.make_parameter_memory(core_.host().replica, floats),
                  .shard = nullptr};
   made.shard = core_.state().make_shard(config, arena_in(made.memory, floats));
   return made;
@@ -230,8 +196,8 @@ RangeServer::MadeShard RangeServer::make_shard(const RunConfig& config, math::Ra
 
 asio::awaitable<void> RangeServer::prepare_shard(ConnectionId id) {
   auto next = core_.run_to_begin(id);
-  while (next && maker_.joinable()) {  // another chief's shard is being made
-    co_await shard_is_made_.async_wait(net::kAsTuple);
+  while (next && maker_) {  // another chief's shard is being made
+    co_await shard_is_made_->wait_until(Clock::time_point::max());
     // Other frames were handled meanwhile, so the run to begin may have changed.
     next = core_.run_to_begin(id);
   }
@@ -240,31 +206,32 @@ asio::awaitable<void> RangeServer::prepare_shard(ConnectionId id) {
   }
   const math::Range range = core_.state().range_of(next->config);
   // body() makes a small shard by itself.
-  if (ShardStorage::bytes_taken(next->config, range) < kMadeOnAnotherThread) {
+  if (ShardStorage::bytes_taken(next->config, range) < io_.sizes().large_shard) {
     co_return;
   }
   const auto made = std::make_shared<MadeShard>();
   try {
     release_memory();
-    require_memory(ShardStorage::bytes_taken(next->config, range),
-                   describe(task_.cluster, task_.self), kWhatARunTakes);
+    io_.require_memory(ShardStorage::bytes_taken(next->config, range));
     // On another thread: this ps goes on serving, and sends heartbeats, meanwhile.
-    maker_ = start_thread([this, made, config = next->config, range] {
+    maker_ = io_.start_thread([this, made, config = next->config, range] {
       try {
         *made = make_shard(config, range);
       } catch (const std::exception&) {
         // The core tries again, and reports what is missing.
       }
-      // Posted, so that join() returns at once: the thread has nothing left to do.
-      asio::post(process_.context(), [this] {
-        maker_.join();
-        shard_is_made_.cancel();
+      // Posted, so that the join returns at once: the thread has nothing left to do.
+      asio::post(io_.context(), [this] {
+        maker_.reset();
+        shard_is_made_->wake();
       });
     });
   } catch (const std::exception&) {
     co_return;  // no thread or no memory: as above
   }
-  co_await shard_is_made_.async_wait(net::kAsTuple);
+  while (maker_) {
+    co_await shard_is_made_->wait_until(Clock::time_point::max());
+  }
   // Unless the run was withdrawn or replaced while the shard was being made.
   if (made->shard && core_.run_to_begin(id)) {
     memory_ = std::move(made->memory);
@@ -283,22 +250,20 @@ void RangeServer::release_memory() {
   backup_.reset();  // it was offered updates of the old shard
 }
 
-Arena RangeServer::arena_in(const std::shared_ptr<net::ParameterMemory>& memory,
-                            std::size_t floats) {
+Arena RangeServer::arena_in(const std::shared_ptr<net::InPlaceMemory>& memory, std::size_t floats) {
   Arena arena;
   // Asked for at each update: the backup may come and go during a run.
   arena.place_of_update = [this] { return place_of_update(); };
   if (memory) {
     arena.floats = {reinterpret_cast<float*>(memory->parameters().data()), floats};
     arena.owner = memory;
-    // Non-temporal stores help only if another process reads the memory.
-    arena.streams = math::non_temporal_stores_help() && tasks_here(task_).trainers > 0;
+    arena.streams = io_.streams();
   }
   return arena;
 }
 
 std::span<float> RangeServer::place_of_update() {
-  const std::shared_ptr<net::ServerConnection> backup = backup_.lock();
+  const std::shared_ptr<net::FrameConnection> backup = backup_.lock();
   if (!backup || updates_.plain == 0) {
     return {};
   }
@@ -332,7 +297,7 @@ void RangeServer::set_parked(bool parked) noexcept {
   if (memory_) {
     memory_->set_parked(parked);
   }
-  if (const std::shared_ptr<net::ServerConnection> backup = backup_.lock()) {
+  if (const std::shared_ptr<net::FrameConnection> backup = backup_.lock()) {
     backup->set_parked(parked);
   }
 }
@@ -340,7 +305,7 @@ void RangeServer::set_parked(bool parked) noexcept {
 // Both are polled in any case, as each wakes a reader of its own.
 bool RangeServer::poll() noexcept {
   const bool has_request = memory_ && memory_->poll();
-  const std::shared_ptr<net::ServerConnection> backup = backup_.lock();
+  const std::shared_ptr<net::FrameConnection> backup = backup_.lock();
   const bool has_ack = backup && backup->poll();
   return has_request || has_ack;
 }
@@ -374,8 +339,7 @@ void RangeServer::offer_memory(const ConnectionPtr& backup) {
   }
   updates_ = update_shape();
   // Without common memory updates travel as frames.
-  if (auto slots = make_update_slots(task_, updates_)) {
-    backup->offer(std::move(slots));
+  if (io_.offer_updates(*backup, updates_)) {
     backup_ = backup;
     updates_since_state_ = updates_per_state(updates_);  // the first update is to carry a state
     has_logged_way_ = false;
@@ -385,7 +349,7 @@ void RangeServer::offer_memory(const ConnectionPtr& backup) {
 // --------------------------------------------------------------------------------------- effects
 
 void RangeServer::apply(SendFrame& effect) {
-  net::ServerConnection* const to = process_.find(effect.to);
+  net::FrameConnection* const to = process_.find(effect.to);
   if (to == nullptr) {
     return;  // it has closed; its reader notices that
   }
@@ -397,14 +361,14 @@ void RangeServer::apply(SendFrame& effect) {
   } else if (effect.header.kind == FrameKind::kUpdate) {  // the backup acknowledges it
     const std::size_t bytes = effect.body.size() + effect.borrowed.size();
     const auto told = to->send_acknowledged(effect.header, std::move(effect.body), effect.borrowed);
-    const bool is_sent = told == net::ServerConnection::Delivery::kSent;
+    const bool is_sent = told == net::FrameConnection::Delivery::kSent;
     meter_.sent(effect.header, bytes, !is_sent);
     if (!is_sent && !std::exchange(has_logged_way_, true)) {
-      log_info(describe_way_to_backup(core_.state().index()));
+      io_.log({.level = Note::Level::kInfo, .text = describe_way_to_backup(core_.state().index())});
     }
     // Handed off counts as acknowledged, so answers that waited for it may be sent now.
-    if (told == net::ServerConnection::Delivery::kHandedOff) {
-      process_.core().gave(core_.host().replica, effect.to, effect.header.request_id, Clock::now());
+    if (told == net::FrameConnection::Delivery::kHandedOff) {
+      process_.core().gave(core_.host().replica, effect.to, effect.header.request_id, io_.now());
     }
   } else if (net::Ack ack; effect.body.empty() && !ack.from_header(effect.header)) {
     const bool is_sent = to->acknowledge(ack);
@@ -420,7 +384,7 @@ void RangeServer::apply(const CloseConnection& effect) { process_.apply(effect);
 void RangeServer::apply(const Note& effect) { process_.apply(effect); }
 
 void RangeServer::apply(const FinishConnection& effect) {
-  if (net::ServerConnection* const connection = process_.find(effect.id)) {
+  if (net::FrameConnection* const connection = process_.find(effect.id)) {
     connection->finish();
   }
 }

@@ -9,19 +9,17 @@
 #pragma once
 
 #include <asio/awaitable.hpp>
-#include <asio/steady_timer.hpp>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "net/memory/parameter_memory.h"
-#include "net/tcp/listener.h"
 #include "roles/ps/core/range_replica.h"
+#include "roles/ps/shell/ps_io.h"
 #include "roles/ps/shell/range_meter.h"
-#include "run/process/log.h"
 #include "run/process/tensor_memory.h"
 #include "run/task.h"
 #include "storage/checkpoint/shell/shard_writer.h"
@@ -29,13 +27,11 @@
 namespace disttf::roles {
 
 class ParameterServer;
-using ConnectionPtr = std::shared_ptr<net::ServerConnection>;
 
 class RangeServer {
  public:
   // Both must outlive it; `core` is one of the process's ranges.
   RangeServer(ParameterServer& process, RangeReplica& core);
-  ~RangeServer();
   RangeServer(const RangeServer&) = delete;
   RangeServer& operator=(const RangeServer&) = delete;
 
@@ -49,7 +45,7 @@ class RangeServer {
   [[nodiscard]] Arena make_arena(const RunConfig& config, math::Range range);
 
   // Sets and clears the parked flag that trainers and the range's other host see; polls what they
-  // have left in memory. See net::ParameterMemory.
+  // have left in memory. See net::InPlaceMemory.
   void set_parked(bool parked) noexcept;
   bool poll() noexcept;
   // Copies a piece of an incomplete snapshot shard. Returns false if there is none.
@@ -83,11 +79,11 @@ class RangeServer {
   // Completes a snapshot shard. Returns nullptr if it was lost or never taken, or if `asker` has
   // closed.
   asio::awaitable<std::shared_ptr<const SnapshotShard>> whole_snapshot(
-      const net::ServerConnection& asker, std::uint64_t name, net::Generation generation);
+      const net::FrameConnection& asker, std::uint64_t name, net::Generation generation);
   // Copies `snapshot` to `memory` for as long as `asker` is open, and returns where it lies. Steps
   // are made between two pieces. REQUIRES: there is room for it.
-  asio::awaitable<std::span<const std::byte>> left_in(const net::ParameterMemory& memory,
-                                                      const net::ServerConnection& asker,
+  asio::awaitable<std::span<const std::byte>> left_in(const net::InPlaceMemory& memory,
+                                                      const net::FrameConnection& asker,
                                                       const SnapshotShard& snapshot);
   [[nodiscard]] std::size_t state_bytes() const;  // 0: there is no shard
   asio::awaitable<bool> write_snapshot_shard(const ConnectionPtr& connection,
@@ -102,12 +98,12 @@ class RangeServer {
   // thread, so that this one goes on answering. Returns when it is ready, or could not be made.
   asio::awaitable<void> prepare_shard(ConnectionId id);
   struct MadeShard {
-    std::shared_ptr<net::ParameterMemory> memory;
+    std::shared_ptr<net::InPlaceMemory> memory;
     std::shared_ptr<Shard> shard;
   };
   // Callable from any thread. Throws std::bad_alloc.
   [[nodiscard]] MadeShard make_shard(const RunConfig& config, math::Range range);
-  [[nodiscard]] Arena arena_in(const std::shared_ptr<net::ParameterMemory>& memory,
+  [[nodiscard]] Arena arena_in(const std::shared_ptr<net::InPlaceMemory>& memory,
                                std::size_t floats);
   void release_memory();
 
@@ -123,20 +119,21 @@ class RangeServer {
               const std::string& sentence);
 
   ParameterServer& process_;
-  const Task& task_;  // of the process
+  PsIo& io_;          // of the process
+  const Task& task_;  // likewise
   RangeReplica& core_;
   RangeMeter meter_;
   // One per range: with replicas a ps may serve two ranges, which write one checkpoint at the same
   // time.
-  ShardWriter writer_;  // posts to the process's context
+  const std::unique_ptr<ShardFileWriter> writer_;  // posts to the process's context
   // The memory of the core's newest shard; null if the shard has allocated its own.
-  std::shared_ptr<net::ParameterMemory> memory_;
-  std::weak_ptr<net::ServerConnection> backup_;  // the one that was offered memory last
-  UpdateShape updates_;                          // the shape of its updates
-  std::size_t updates_since_state_ = 0;          // see updates_per_state()
-  bool has_logged_way_ = false;                  // logged how updates reach the current backup
-  asio::steady_timer shard_is_made_;             // never expires: cancelled when one has been made
-  std::thread maker_;                            // makes a shard; joinable while it does
+  std::shared_ptr<net::InPlaceMemory> memory_;
+  std::weak_ptr<net::FrameConnection> backup_;  // the one that was offered memory last
+  UpdateShape updates_;                         // the shape of its updates
+  std::size_t updates_since_state_ = 0;         // see updates_per_state()
+  bool has_logged_way_ = false;                 // logged how updates reach the current backup
+  const std::unique_ptr<Alarm> shard_is_made_;  // rings when one has been made
+  std::shared_ptr<void> maker_;                 // the thread that makes a shard; null: none does
 };
 
 }  // namespace disttf::roles

@@ -8,11 +8,9 @@
 #include <utility>
 
 #include "math/model.h"
-#include "net/waiting/as_tuple.h"
 #include "net/wire/snapshot_messages.h"
 #include "net/wire/text.h"
 #include "roles/ps/shell/ps_process.h"
-#include "run/process/log.h"
 #include "run/process/tensor_memory.h"
 
 namespace disttf::roles {
@@ -22,9 +20,6 @@ using net::FrameHeader;
 using net::FrameKind;
 using std::chrono::milliseconds;
 
-// 16 KiB, about 2 us. Up to 16 handlers run between two polls of trainers' memory
-// (parameter_server.cc), so a push waits for at most that many pieces.
-constexpr std::size_t kSnapshotPieceFloats = std::size_t{1} << 12U;
 // Every pause between two pieces may be a step, so a snapshot shard must not take too many.
 constexpr std::size_t kMostTurns = 256;
 
@@ -45,26 +40,28 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 
 // What the connection's coroutine waits for while the other thread writes.
 struct Writing {
-  explicit Writing(asio::io_context& context) : done(context) {}
-  // Cancelled when there is a result, unless memory is too short to post that.
-  asio::steady_timer done;
+  explicit Writing(PsIo& io) : done(io.make_alarm()) {}
+  // Woken when there is a result, unless memory is too short to post that.
+  const std::unique_ptr<Alarm> done;
   std::shared_ptr<const SnapshotShard> snapshot;  // held so that the ps's thread releases it last
-  ShardWriter::Result result;
+  ShardFileWriter::Result result;
   std::atomic<bool> has_result = false;  // once true, the writing thread no longer uses `result`
 };
 
 }  // namespace
 
-bool RangeServer::copy_snapshot() { return core_.state().copy_snapshot(kSnapshotPieceFloats); }
+bool RangeServer::copy_snapshot() {
+  return core_.state().copy_snapshot(io_.sizes().snapshot_piece);
+}
 
 // The chief's second thread fetches a snapshot shard here, or has it written, while its first one
 // trains.
 asio::awaitable<void> RangeServer::serve_snapshots(ConnectionPtr connection) {
   // Used by this connection alone: a chief that is suspended may read a snapshot there much later,
   // and nothing is written there unless the chief requests it.
-  std::shared_ptr<net::ParameterMemory> memory;
+  std::shared_ptr<net::InPlaceMemory> memory;
   connection->answer_offers([this, &memory] {
-    memory = make_snapshot_memory(task_, state_bytes());
+    memory = io_.make_snapshot_memory(state_bytes());
     return net::InPlaceTerms{.memory = memory, .most = most_of_snapshot_reader()};
   });
   milliseconds pause = task_.timeouts.heartbeat_timeout;  // until the first request
@@ -127,25 +124,26 @@ asio::awaitable<void> RangeServer::serve_snapshots(ConnectionPtr connection) {
 
 // Steps are made between two pieces, possibly so many that another snapshot has replaced this one.
 asio::awaitable<std::shared_ptr<const SnapshotShard>> RangeServer::whole_snapshot(
-    const net::ServerConnection& asker, std::uint64_t name, net::Generation generation) {
+    const net::FrameConnection& asker, std::uint64_t name, net::Generation generation) {
   while (asker.is_open() && copy_snapshot()) {
     // Posted, so that frames of trainers are handled between two pieces.
-    co_await asio::post(process_.context(), asio::use_awaitable);
+    co_await asio::post(io_.context(), asio::use_awaitable);
   }
   // nullptr as well if a newer snapshot has replaced this one.
   co_return asker.is_open() ? core_.state().kept_snapshot(name, generation) : nullptr;
 }
 
-asio::awaitable<std::span<const std::byte>> RangeServer::left_in(const net::ParameterMemory& memory,
-                                                                 const net::ServerConnection& asker,
+asio::awaitable<std::span<const std::byte>> RangeServer::left_in(const net::InPlaceMemory& memory,
+                                                                 const net::FrameConnection& asker,
                                                                  const SnapshotShard& snapshot) {
   const std::span<const std::byte> from = std::as_bytes(snapshot.values.span());
   const std::span<std::byte> to = memory.parameters().first(from.size());
-  const std::size_t most = std::max(kSnapshotPieceFloats * sizeof(float), from.size() / kMostTurns);
+  const std::size_t most =
+      std::max(io_.sizes().snapshot_piece * sizeof(float), from.size() / kMostTurns);
   for (std::size_t begin = 0; begin < from.size() && asker.is_open(); begin += most) {
     const auto piece = from.subspan(begin, std::min(most, from.size() - begin));
     std::copy(piece.begin(), piece.end(), to.subspan(begin).begin());
-    co_await asio::post(process_.context(), asio::use_awaitable);
+    co_await asio::post(io_.context(), asio::use_awaitable);
   }
   co_return to;
 }
@@ -157,13 +155,12 @@ std::size_t RangeServer::state_bytes() const {
 
 asio::awaitable<bool> RangeServer::writer_is_free(const ConnectionPtr& connection,
                                                   std::uint64_t request_id) {
-  asio::steady_timer timer(process_.context());
+  const std::unique_ptr<Alarm> pause = io_.make_alarm();
   // The chief waits for an answer, and would count this ps as lost without heartbeats.
-  auto next_beat = net::Clock::now() + kHeartbeatInterval;
-  while (writer_.is_busy() && connection->is_open()) {
-    timer.expires_after(kLookAtWriter);
-    co_await timer.async_wait(net::kAsTuple);
-    if (net::Clock::now() >= next_beat) {
+  auto next_beat = io_.now() + kHeartbeatInterval;
+  while (writer_->is_busy() && connection->is_open()) {
+    co_await pause->wait_until(io_.now() + kLookAtWriter);
+    if (io_.now() >= next_beat) {
       connection->send(net::Heartbeat{.request_id = request_id}.to_header());
       next_beat += kHeartbeatInterval;
     }
@@ -201,15 +198,15 @@ asio::awaitable<bool> RangeServer::write_snapshot_shard(const ConnectionPtr& con
       co_return false;
     }
     snapshot = co_await whole_snapshot(*connection, request.name, request.generation);
-  } while (snapshot && writer_.is_busy());  // another request began to write meanwhile
+  } while (snapshot && writer_->is_busy());  // another request began to write meanwhile
   if (!snapshot) {
     connection->send(net::Ack{header.request_id}.to_header());
     co_return true;
   }
   // Shared with the writing thread: the connection may close before the file is written.
-  auto writing = std::make_shared<Writing>(process_.context());
+  auto writing = std::make_shared<Writing>(io_);
   writing->snapshot = snapshot;
-  auto why_not = writer_.start(
+  auto why_not = writer_->start(
       {.id = {.step = request.step, .attempt = shard_file.attempt},
        .shard = shard_file.shard,
        .shards = shard_file.shards,
@@ -218,11 +215,11 @@ asio::awaitable<bool> RangeServer::write_snapshot_shard(const ConnectionPtr& con
        .optimizer = core_.state().shard()->storage().state_names(),
        .layout = math::layout_of(core_.state().shard()->config().model)},
       // Posted, so that the timer is never destroyed on the writing thread.
-      [this, writing](ShardWriter::Result result) mutable {
+      [this, writing](ShardFileWriter::Result result) mutable {
         writing->result = std::move(result);
         writing->has_result = true;
-        asio::post(process_.context(),
-                   [writing = std::move(writing)]() mutable { writing->done.cancel(); });
+        asio::post(io_.context(),
+                   [writing = std::move(writing)]() mutable { writing->done->wake(); });
       });
   if (why_not) {
     writing->result = std::move(*why_not);
@@ -232,8 +229,7 @@ asio::awaitable<bool> RangeServer::write_snapshot_shard(const ConnectionPtr& con
   // belongs to no checkpoint.
   // The flag is read, and not the timer's error: the result may come before the wait begins.
   while (!writing->has_result && connection->is_open()) {
-    writing->done.expires_after(kHeartbeatInterval);
-    co_await writing->done.async_wait(net::kAsTuple);
+    co_await writing->done->wait_until(io_.now() + kHeartbeatInterval);
     if (!writing->has_result) {
       connection->send(net::Heartbeat{.request_id = header.request_id}.to_header());
     }
@@ -244,8 +240,9 @@ asio::awaitable<bool> RangeServer::write_snapshot_shard(const ConnectionPtr& con
   }
   const auto* file = std::get_if<ShardFile>(&writing->result);
   if (file == nullptr) {
-    log_warning("could not write the range of step " + std::to_string(request.step) + ": " +
-                std::get<std::string>(writing->result));
+    io_.log({.level = Note::Level::kWarning,
+             .text = "could not write the range of step " + std::to_string(request.step) + ": " +
+                     std::get<std::string>(writing->result)});
   }
   connection->send(
       file != nullptr ? net::Written{header.request_id}.to_header()

@@ -35,7 +35,7 @@ struct ShardWriteRequest {
 };
 
 // Used by one thread, except for what `Done` says.
-class ShardWriter {
+class ShardFileWriter {
  public:
   // The file on the disk, or a sentence that says why there is none.
   using Result = std::variant<ShardFile, std::string>;
@@ -43,16 +43,27 @@ class ShardWriter {
   // so a waiting caller must be able to find the result without this call.
   using Done = std::function<void(Result)>;
 
+  ShardFileWriter() = default;
+  ShardFileWriter(const ShardFileWriter&) = delete;
+  ShardFileWriter& operator=(const ShardFileWriter&) = delete;
+  virtual ~ShardFileWriter() = default;
+
+  // Begins to write. If it cannot, it returns why, and `done` is not called. One write at a time.
+  [[nodiscard]] virtual std::optional<std::string> start(ShardWriteRequest request, Done done) = 0;
+  // Whether a file is being written.
+  [[nodiscard]] virtual bool is_busy() const noexcept = 0;
+};
+
+class ShardWriter final : public ShardFileWriter {
+ public:
   // `train_dir` may be empty: nothing can be written then.
   explicit ShardWriter(std::filesystem::path train_dir) : store_(disk_, std::move(train_dir)) {}
-  ~ShardWriter();  // waits for the file being written: a write cannot be interrupted
+  ~ShardWriter() override;  // waits for the file being written: a write cannot be interrupted
   ShardWriter(const ShardWriter&) = delete;
   ShardWriter& operator=(const ShardWriter&) = delete;
 
-  // Begins to write. If it cannot, it returns why, and `done` is not called. One write at a time.
-  [[nodiscard]] std::optional<std::string> start(ShardWriteRequest request, Done done);
-  // Whether a file is being written.
-  [[nodiscard]] bool is_busy() const noexcept { return busy_; }
+  [[nodiscard]] std::optional<std::string> start(ShardWriteRequest request, Done done) override;
+  [[nodiscard]] bool is_busy() const noexcept override { return busy_; }
 
  private:
   [[nodiscard]] Result write(const ShardWriteRequest& request) const;

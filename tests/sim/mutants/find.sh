@@ -1,7 +1,7 @@
 #!/bin/bash
 # Usage: tests/sim/mutants/find.sh BUILD [FAULTS [NAMES]]
 #
-# Breaks the cores in one place after another (list.txt), links the simulator against each broken core,
+# Breaks cores and shells in one place after another (list.txt), links the simulator against each,
 # and searches for a violation within FAULTS faults. Prints how many faults it took, and which
 # transcripts changed. A transcript or a unit test must show what random faults do not find: a case
 # that needs three losses in one order, or one of two checks each of which suffices alone. BUILD is a
