@@ -29,7 +29,7 @@
 namespace disttf::roles {
 
 // Accesses a member of a RunConfig, by one lambda for reading and writing:
-//   Place<float>([](auto& run) -> auto& { return run.optimizer.momentum; })
+//   FieldRef<float>([](auto& run) -> auto& { return run.optimizer.momentum; })
 template <typename T>
 class FieldRef {
  public:

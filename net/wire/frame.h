@@ -86,7 +86,7 @@ enum class FrameKind : std::uint8_t {
   kGoodbye = 12,             // trainer -> ps: leaves for good
   kShutdown = 13,            // chief -> ps: the run is over
   kAck = 14,                 // reply without a body
-  kStatus = 15,              // anyone -> ps: requests the run's status
+  kStatus = 15,              // trainer -> ps: requests the run's status
   kStatusReply = 16,         // reply: JSON
   kFenced = 17,              // reply to pull and push_pull: the run's state has changed; pull again
   kGetSnapshotShard = 18,    // chief -> ps: the snapshot shard that a push of its requested

@@ -5,8 +5,8 @@
 # folders below the working directory.
 set -euo pipefail
 
-# allowed ROOM: prints the modules whose headers it may include, as a regular expression; fails if ROOM is not a
-# module.
+# allowed MODULE: prints the modules whose headers it may include, as a regular expression; fails if MODULE is not
+# one.
 allowed() {
   local run='net/wire|math|data/json|run'
   local process="$run|data|net/waiting|net/memory|net/tls|net/tcp|run/process"

@@ -6,9 +6,11 @@
 # the tables match the flags' descriptions; this test checks that no command is missing.)
 set -euo pipefail
 
-readonly commands=(launch ps worker chief evaluator train server plus download checkpoint model data resolve doctor verify render predict serve healthcheck export import ls cp plot show completion status top trace endpoints logs pods update)
 # Flags that work without a command, so no command's --help lists them.
 readonly unlisted=(--version)
+
+# commands_of_help < HELP: prints the name of every command but help.
+commands_of_help() { awk '/^Subcommands:/ { on = 1; next } on && /^$/ { exit } on && $1 != "help" { print $1 }'; }
 
 # flags_of_help < HELP: prints a line `NAME DEFAULT` for every name of an entry. An entry is "
 # -s,--ps N:1..1000=1   What it is"; the description may be on the next line.
@@ -38,7 +40,9 @@ mentions() { grep -oE '`--[a-z_]+' | tr -d '`' | sort -u; }
 
 # Two empty lists would be equal, so this test first checks that it reads a known list correctly.
 self_test() {
-  local help table
+  local commands help table
+  commands=$(printf 'Subcommands:\n  launch  Train\n  help  Print\n\nTry: x\n' | commands_of_help)
+  [ "$commands" = launch ] || { echo "this check is broken: it read the commands '$commands'"; exit 1; }
   help=$(printf '  -s,--ps N:1..9=1  Sets --this=2\n  --old,--new\n      Text\n' | flags_of_help)
   table=$(printf '| `--ps`, `-s` | `1` | as `--this` |\n| `--old`, `--new` | | |\n' | flags_of_tables)
   [ "$help" = $'--ps 1\n--old \n--new ' ] && [ "$table" = "$help" ] ||
@@ -47,7 +51,7 @@ self_test() {
 
 main() {
   local command help tables findings
-  help=$(for command in "${commands[@]}"; do "$1" "$command" --help-all | flags_of_help; done | sort -u)
+  help=$(for command in $("$1" --help | commands_of_help); do "$1" "$command" --help-all | flags_of_help; done | sort -u)
   tables=$(flags_of_tables <docs/flags.md | sort -u)
   findings=$(
     comm -23 <(echo "$help") <(echo "$tables") | sed 's|$|: no row in docs/flags.md with this default|'

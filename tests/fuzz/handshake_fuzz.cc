@@ -1,5 +1,5 @@
 // The bodies of HELLO, WELCOME, REFUSED and WRITE_SNAPSHOT_SHARD, and those of
-// net/wire/server_requests.h, net/wire/server_requests.h and net/wire/replication.h: an accepted
+// net/wire/server_requests.h and net/wire/replication.h: an accepted
 // body encodes to the same bytes again. (A body that ends in a text, which is made safe to log,
 // encodes to one that decodes to the same.) The first byte of the input selects the decoder.
 #include <algorithm>

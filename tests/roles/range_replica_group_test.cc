@@ -91,7 +91,7 @@ class HostGroupsOf : public RangeReplicaTest {
   }
   [[nodiscard]] const Shard& shard() { return *ps_.core.state().shard(); }
 
-  // Returns the ps's answer to MEET: where the leader is.
+  // Returns the ps's answer: where the leader is.
   [[nodiscard]] net::PeerDiscovery ask_discovery(ConnectionId id, std::uint64_t listener_name = 0,
                                                  std::uint64_t token = 0) {
     EXPECT_TRUE(ps_.say(
