@@ -383,7 +383,12 @@ bool PsConnection::acknowledge(const net::Ack& ack) {
   return false;
 }
 
+// Frames take a moment to leave.
 asio::awaitable<bool> PsConnection::drained(std::chrono::milliseconds /*timeout*/) {
+  if (is_open()) {
+    const std::unique_ptr<roles::Alarm> moment = process_.io().make_alarm();
+    co_await moment->wait_until(process_.now() + std::chrono::milliseconds(1));
+  }
   co_return is_open();
 }
 
