@@ -222,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 
-[[nodiscard]] std::string joined(std::string_view list) {
+[[nodiscard]] std::string expanded(std::string_view list) {
   std::string text;
   for (const std::string& name : expand_host_list("LIST", list)) {
     text += (text.empty() ? "" : " ") + name;
@@ -242,7 +242,7 @@ void PrintTo(const ListCase& each, std::ostream* out) { *out << each.list; }
 
 class HostList : public ::testing::TestWithParam<ListCase> {};
 
-TEST_P(HostList, IsExpandedInOrder) { EXPECT_EQ(joined(GetParam().list), GetParam().names); }
+TEST_P(HostList, IsExpandedInOrder) { EXPECT_EQ(expanded(GetParam().list), GetParam().names); }
 
 INSTANTIATE_TEST_SUITE_P(Plain, HostList,
                          ::testing::Values(ListCase{"alpha", "alpha"},
