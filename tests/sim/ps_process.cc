@@ -70,23 +70,26 @@ void PsProcess::accept(ConnectionId id, const net::Hello& hello) {
     network_.close(id, *this, /*finish=*/false);
     return;
   }
+  server_->spawn([this, id, hello] { return answer(id, hello); });
+  run();
+}
+
+// As net::Listener does: what the answer closes is noticed once the new connection is served.
+asio::awaitable<void> PsProcess::answer(ConnectionId id, net::Hello hello) {
   const auto answer = server_->welcome(hello);
   if (const auto* const refusal = std::get_if<net::Refusal>(&answer)) {
     mark(refusal->replaced_by != 0 ? Mark::kReplacedProcess : Mark::kRefused);
     network_.send(id, *this, net::RefusedFrame{}.to_header(), net::encode(*refusal));
     network_.close(id, *this, /*finish=*/true);
-  } else {
-    network_.send(id, *this, net::WelcomeFrame{}.to_header(),
-                  net::encode(std::get<net::Welcome>(answer)));
-    if (hello.purpose == net::ChannelPurpose::kProbe) {
-      network_.close(id, *this, /*finish=*/true);
-    } else {
-      server_->spawn([this, connection = connect(id, hello, hello.replica)] {
-        return server_->serve(connection);
-      });
-    }
+    co_return;
   }
-  run();
+  network_.send(id, *this, net::WelcomeFrame{}.to_header(),
+                net::encode(std::get<net::Welcome>(answer)));
+  if (hello.purpose == net::ChannelPurpose::kProbe) {
+    network_.close(id, *this, /*finish=*/true);
+    co_return;
+  }
+  co_await server_->serve(connect(id, hello, hello.replica));
 }
 
 void PsProcess::on_header(ConnectionId id, const Frame& frame) {
@@ -147,6 +150,9 @@ void PsProcess::end(const roles::EndProcess& end) {
 }
 
 void PsProcess::log(const roles::Note& line) {
+  if (!is_alive()) {
+    return;
+  }
   note((line.level == roles::Note::Level::kWarning ? "warning: " : "") + line.text);
 }
 

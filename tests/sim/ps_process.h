@@ -99,6 +99,8 @@ class PsProcess final : public Process {
 
   [[nodiscard]] PsConnection* find(ConnectionId id) const;
   [[nodiscard]] const roles::PsCore& core() const { return std::as_const(*server_).core(); }
+  // Answers a HELLO, and serves the connection.
+  asio::awaitable<void> answer(ConnectionId id, net::Hello hello);
   // Runs the shell until it waits, and lets it park.
   void run();
   void proceed();
