@@ -270,6 +270,8 @@ Routine<void> WorkerProcess::take_elastic_step(Fiber& fiber, bool keep_snapshot)
 
 Routine<bool> WorkerProcess::leave(Fiber& fiber) {
   leave_group();
+  // While it waits it may join ps that came anew, which hold another state or none.
+  std::vector<StateName> states = states_now();
   session_.begin_await_end(begin_now());
   try {
     co_await run(fiber);
@@ -281,6 +283,7 @@ Routine<bool> WorkerProcess::leave(Fiber& fiber) {
   const bool released = session_.was_released();
   if (stepper_.left(released)) {
     kept_result_ = parameters_;
+    kept_states_ = std::move(states);
   }
   co_return released;
 }
@@ -313,12 +316,17 @@ Routine<bool> WorkerProcess::has_result(Fiber& fiber) {
   co_return stepper_.result() != roles::Stepper::Result::kNone;
 }
 
-void WorkerProcess::print_result(bool is_chief) {
+std::vector<StateName> WorkerProcess::states_now() const {
   std::vector<StateName> states;
   for (std::size_t index = 0; index < session_.ranges(); ++index) {
     states.push_back(state_of(index));
   }
-  checks_.result(name(), is_chief, reply_.step, states, parameters_);
+  return states;
+}
+
+void WorkerProcess::print_result(bool is_chief) {
+  const bool is_kept = stepper_.result() == roles::Stepper::Result::kKept;
+  checks_.result(name(), is_chief, reply_.step, is_kept ? kept_states_ : states_now(), parameters_);
 }
 
 Routine<void> WorkerProcess::live(Fiber& fiber) {

@@ -93,6 +93,7 @@ class WorkerProcess : public TrainerProcess {
   Routine<void> take_elastic_step(Fiber& fiber, bool keep_snapshot);
   Routine<bool> leave(Fiber& fiber);
   Routine<bool> has_result(Fiber& fiber);
+  [[nodiscard]] std::vector<StateName> states_now() const;
 
   std::vector<std::unique_ptr<Beat>> beats_;
   std::vector<Fiber*> beating_;
@@ -102,6 +103,7 @@ class WorkerProcess : public TrainerProcess {
   std::size_t pushed_ = 0;                       // elastic: gradients of this step
   Values next_parameters_;  // elastic: received while further gradients are computed
   Values kept_result_;
+  std::vector<StateName> kept_states_;  // of kept_result_
   std::unique_ptr<OwnProgram> own_program_;
 };
 
