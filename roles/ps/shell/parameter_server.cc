@@ -58,10 +58,10 @@ struct JoinedThread {
 // The event loop, the listener, signals, and all else that a ps takes from its system.
 class SystemIo final : public PsIo, private net::Poller {
  public:
-  SystemIo(Task task, const std::filesystem::path& train_dir)
+  SystemIo(Task task, std::filesystem::path train_dir)
       : PsIo(Sizes{}),
         task_(std::move(task)),
-        train_dir_(train_dir),
+        train_dir_(std::move(train_dir)),
         server_(task_, threads_of(task_), *this) {}
 
   int run();
