@@ -92,8 +92,8 @@ void ask_each_family(const std::shared_ptr<Lookup>& lookup) noexcept;
 [[nodiscard]] std::string peer_endpoint_text(int socket);
 
 // Name resolution inside an event loop, without blocking it. A lookup that outlasts its caller is
-// reused by the next call. So at most one thread is left behind, however often an unresponsive
-// resolver is asked.
+// reused by the next call. So at most one thread is left behind, however often a resolver that
+// does not answer is queried.
 //
 // Use on the thread that runs the loop. The destructors of this object and of the loop do not wait
 // for a lookup.

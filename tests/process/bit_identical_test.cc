@@ -198,12 +198,7 @@ TEST_F(Averages, AreThoseOfAnUndisturbedRunWhereACopyTakesOver) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2});
   const Words flags = kAveraged + kSlowly + Words{"--ps_replicas=2"};
   Tasks tasks = run_cluster(cluster, flags);
-  ASSERT_TRUE(says(tasks.chief(), "range 1: view .* with a backup"));
-  ASSERT_TRUE(says(tasks.chief(), "global step: [2-9][0-9],"));
-  tasks.ps[1]->send(SIGKILL);
-  ASSERT_TRUE(killed(*tasks.ps[1], SIGKILL));
-  tasks.ps[1] = &run_task(cluster, Job::kPs, 1, flags);
-  ASSERT_TRUE(all_exit(tasks.all(), kExitDone));
+  ASSERT_NO_FATAL_FAILURE(lose_a_primary(cluster, flags, tasks));
   expect_weights_of_launch(tasks.trainers, Words{"--workers=2"} + kAveraged);
 }
 

@@ -82,12 +82,7 @@ TEST_P(WireForm, BitIdenticalWhenACopyTakesOver) {
   const Words flags =
       kRun + GetParam() + Words{"--ps_replicas=2", "--log_every=1", "--debug_delay_ms=30"};
   Tasks tasks = run_cluster(cluster, flags);
-  ASSERT_TRUE(says(tasks.chief(), "range 1: view .* with a backup"));
-  ASSERT_TRUE(says(tasks.chief(), "global step: [2-9][0-9],"));
-  tasks.ps[1]->send(SIGKILL);
-  ASSERT_TRUE(killed(*tasks.ps[1], SIGKILL));
-  tasks.ps[1] = &run_task(cluster, Job::kPs, 1, flags);
-  ASSERT_TRUE(all_exit(tasks.all(), kExitDone));
+  ASSERT_NO_FATAL_FAILURE(lose_a_primary(cluster, flags, tasks));
   expect_weights_of_launch(tasks.trainers, Words{"--workers=2"} + kRun + GetParam());
 }
 

@@ -177,12 +177,7 @@ TEST_F(BatchNorm, IsBitIdenticalWhereACopyTakesOver) {
   const ClusterOnLoopback cluster({.ps = 2, .workers = 2});
   const Words flags = model_flags() + kRun + kSlowly + Words{"--ps_replicas=2"};
   Tasks tasks = run_cluster(cluster, flags);
-  ASSERT_TRUE(says(tasks.chief(), "range 1: view .* with a backup"));
-  ASSERT_TRUE(says(tasks.chief(), "global step: [2-9][0-9],"));
-  tasks.ps[1]->send(SIGKILL);
-  ASSERT_TRUE(killed(*tasks.ps[1], SIGKILL));
-  tasks.ps[1] = &run_task(cluster, Job::kPs, 1, flags);
-  EXPECT_TRUE(all_exit(tasks.all(), kExitDone));
+  ASSERT_NO_FATAL_FAILURE(lose_a_primary(cluster, flags, tasks));
   EXPECT_EQ(weights_hash_in(tasks.chief()), hash_of_launch({"--workers=2"}));
 }
 

@@ -102,6 +102,16 @@ Tasks ProcessTest::run_cluster(const ClusterOnLoopback& cluster, const Words& mo
   return tasks;
 }
 
+void ProcessTest::lose_a_primary(const ClusterOnLoopback& cluster, const Words& flags,
+                                 Tasks& tasks) {
+  ASSERT_TRUE(says(tasks.chief(), "range 1: view .* with a backup"));
+  ASSERT_TRUE(says(tasks.chief(), "global step: [2-9][0-9],"));
+  tasks.ps[1]->send(SIGKILL);
+  ASSERT_TRUE(killed(*tasks.ps[1], SIGKILL));
+  tasks.ps[1] = &run_task(cluster, net::Job::kPs, 1, flags);
+  ASSERT_TRUE(all_exit(tasks.all(), kExitDone));
+}
+
 Process& ProcessTest::run_contradicting_worker(const Words& chief_flags,
                                                const Words& worker_flags) {
   const ClusterOnLoopback cluster({.ps = 1, .workers = 2});

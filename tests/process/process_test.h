@@ -56,6 +56,9 @@ class ProcessTest : public ::testing::Test {
                     const Words& more = {});
   // Starts all tasks, the ps first.
   Tasks run_cluster(const ClusterOnLoopback& cluster, const Words& more = {});
+  // For a run with --ps_replicas=2 and `flags`: kills ps 1 after step 20, once its range has a
+  // backup, starts it again, and waits until all tasks have exited with 0.
+  void lose_a_primary(const ClusterOnLoopback& cluster, const Words& flags, Tasks& tasks);
   // Starts a ps, worker 0, which is the chief, and worker 1 with other flags; returns worker 1.
   Process& run_contradicting_worker(const Words& chief_flags, const Words& worker_flags);
   // Kills ps 1 and worker 1, and restarts them once they are gone.
